@@ -44,9 +44,14 @@ describe("an address", () => {
   it("is what it was made from", () => {
     for (const id of ["A.b.c/n/x", "Secret/n/x", "A.b//cluster-wide", "A.b/n/a b%"])
       expect(parseRoute(resourceHash(id, "fields"))).toEqual({ view: "resource", id, tab: "fields" });
-    expect(parseRoute(overviewHash("state:failed & more"))).toEqual({ view: "overview", query: "state:failed & more" });
+    const unsorted = { key: "default", isDescending: false };
+    expect(parseRoute(overviewHash("state:failed & more"))).toEqual({ view: "overview", query: "state:failed & more", sorting: unsorted });
+    for (const key of ["name", "drift", "lastStep"] as const)
+      for (const isDescending of [true, false])
+        expect(parseRoute(overviewHash("x", { key, isDescending }))).toEqual({ view: "overview", query: "x", sorting: { key, isDescending } });
+    expect(parseRoute("#/?sort=nonsense")).toEqual({ view: "overview", query: "", sorting: unsorted });
     expect(parseRoute(graphHash({ focus: "A.b/n/x" }))).toMatchObject({ view: "graph" });
-    expect(parseRoute("")).toEqual({ view: "overview", query: "" });
+    expect(parseRoute("")).toEqual({ view: "overview", query: "", sorting: unsorted });
     expect(parseRoute("#/nonsense").view).toBe("unknown");
   });
 

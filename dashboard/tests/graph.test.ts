@@ -106,5 +106,6 @@ describe("an edge", () => {
   it("has the worst tone of those it stands for", () => {
     expect(toneOf([edge("a", "b"), edge("a", "b", { state: "unknown" })])).toBe("unknown");
     expect(toneOf([edge("a", "b", { state: "unknown" }), edge("a", "b", { isBlocking: true })])).toBe("blocking");
+    expect(toneOf([edge("a", "b", { isInCycle: true })])).toBe("blocking");
   });
 });

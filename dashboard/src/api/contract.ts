@@ -78,7 +78,8 @@ export interface Summary {
   byNamespace: { namespace: string; total: number }[];
   attention: AttentionItem[];
   process: ProcessSummary | null;
-  processes: { identity: string; shards: number[]; isThis: boolean; renewed: Time }[];
+  /** Each with what it does, where it says so. */
+  processes: { identity: string; shards: number[]; isThis: boolean; renewed: Time; state?: ProcessSummary | null }[];
 }
 
 export interface ResourcesEvent {
@@ -109,6 +110,8 @@ export interface GraphEdge {
   state: EdgeState;
   value: Json;
   isBlocking: boolean;
+  /** It is part of a cycle: of what is in one, nothing comes first. */
+  isInCycle?: boolean;
 }
 
 export interface Graph {

@@ -8,6 +8,9 @@ import { type Direction, nextNode, nodeAt } from "../graph/navigation";
 import { isDark } from "../page/settings";
 
 const SMALLEST = 0.03;
+// So many nodes and edges cannot be drawn in each frame: while they are moved the drawing of before is, and drawn anew at rest.
+const HEAVY_FROM = 80;
+const REST_AFTER = 90;
 const LARGEST = 2.5;
 const DIRECTIONS: Record<string, Direction> = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down" };
 
@@ -32,6 +35,9 @@ export function GraphCanvas(props: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const camera = useRef<Camera>({ x: 0, y: 0, zoom: 1 });
   const frame = useRef(0);
+  // What the canvas holds: from where it was drawn, and how much.
+  const drawn = useRef<{ camera: Camera; count: number } | null>(null);
+  const rest = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const current = useRef(props);
   current.current = props;
 
@@ -41,8 +47,22 @@ export function GraphCanvas(props: Props) {
     if (frame.current === 0) frame.current = requestAnimationFrame(paintNow);
   }
 
+  /** After a movement of the camera. */
+  function move(): void {
+    const before = drawn.current;
+    if (before === null || before.count < HEAVY_FROM || canvas.current === null) return paint();
+    const { x, y, zoom } = camera.current;
+    const scale = zoom / before.camera.zoom;
+    const moved = Math.max(Math.abs(before.camera.x - x), Math.abs(before.camera.y - y)) * zoom;
+    if (moved > size().height / 2 || scale > 3 || scale < 1 / 3) return paint();
+    canvas.current.style.transform = `translate(${(before.camera.x - x) * zoom}px, ${(before.camera.y - y) * zoom}px) scale(${scale})`;
+    clearTimeout(rest.current);
+    rest.current = setTimeout(paint, REST_AFTER);
+  }
+
   function paintNow(): void {
     frame.current = 0;
+    clearTimeout(rest.current);
     const element = canvas.current;
     const context = element?.getContext("2d");
     if (!element || !context) return;
@@ -52,23 +72,26 @@ export function GraphCanvas(props: Props) {
       element.width = Math.round(width * ratio);
       element.height = Math.round(height * ratio);
     }
-    draw(context, { width, height }, ratio, current.current.scene, camera.current, readPalette(element));
+    const count = draw(context, { width, height }, ratio, current.current.scene, camera.current, readPalette(element));
+    drawn.current = { camera: camera.current, count };
+    element.style.transform = "";
     element.dataset["zoom"] = camera.current.zoom.toFixed(3);
+    element.dataset["drawn"] = String(count);
   }
 
   function fit(): void {
     const { width, height } = size();
     const { layout } = current.current.scene;
-    const zoom = Math.max(SMALLEST, Math.min(1.15, (width - 40) / layout.width, (height - 40) / layout.height));
+    const zoom = Math.min(1.15, (width - 40) / layout.width, (height - 40) / layout.height);
     camera.current = { zoom, x: layout.width / 2 - width / zoom / 2, y: layout.height / 2 - height / zoom / 2 };
     paint();
   }
 
   function zoomAt(factor: number, x: number, y: number): void {
     const { zoom } = camera.current;
-    const next = Math.max(SMALLEST, Math.min(LARGEST, zoom * factor));
+    const next = Math.max(Math.min(SMALLEST, zoom), Math.min(LARGEST, zoom * factor));
     camera.current = { zoom: next, x: camera.current.x + x / zoom - x / next, y: camera.current.y + y / zoom - y / next };
-    paint();
+    move();
   }
 
   function center(id: Id, isOnlyIfHidden = false): void {
@@ -92,6 +115,7 @@ export function GraphCanvas(props: Props) {
     if (box.current) watched.observe(box.current);
     return () => {
       watched.disconnect();
+      clearTimeout(rest.current);
       cancelAnimationFrame(frame.current);
     };
   }, []);
@@ -131,7 +155,7 @@ export function GraphCanvas(props: Props) {
       zoomAt(after / Math.max(1, before), (event.clientX + other[0]) / 2 - (bounds?.left ?? 0), (event.clientY + other[1]) / 2 - (bounds?.top ?? 0));
     } else {
       camera.current = { ...camera.current, x: camera.current.x - dx / camera.current.zoom, y: camera.current.y - dy / camera.current.zoom };
-      paint();
+      move();
     }
   }
 

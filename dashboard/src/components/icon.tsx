@@ -24,6 +24,7 @@ const PATHS = {
   graph: "M3.6 2.6h3.2v3.2H3.6zM9.4 10.2h3.2v3.2H9.4zM9.4 2.6h3.2v3.2H9.4zM6.8 4.2h2.6M5.2 5.8v6h4.2",
   plan: "M4 2.5h8v11H4zM6.2 5.5h3.6M6.2 8h3.6m-3.6 2.5h2",
   upgrade: "M8 12.5v-9m0 0L4.5 7M8 3.5L11.5 7",
+  copy: "M6 6h7v7H6zM10 6V3H3v7h3",
   plus: "M8 3.5v9M3.5 8h9",
   minus: "M3.5 8h9",
   fit: "M3 6V3h3m4 0h3v3m0 4v3h-3m-4 0H3v-3",
@@ -40,6 +41,10 @@ export const STATE_ICONS: Record<State, IconName> = {
   ready: "check", failed: "cross", contested: "swap", notConverged: "notEqual", blocked: "stop", waiting: "clock",
   progressing: "arrows", observed: "eye", paused: "pause", deleting: "trash", unknown: "question",
 };
+
+export function iconPath(name: IconName): string {
+  return PATHS[name];
+}
 
 export function Icon({ name }: { name: IconName }) {
   return (

@@ -9,6 +9,7 @@ import { resourceHash } from "../model/route";
 import { STATE_MEANINGS, stateName } from "../model/states";
 import { now } from "../page/clock";
 import { exportView } from "../page/export";
+import { tell } from "../page/toasts";
 import { Icon, type IconName, STATE_ICONS } from "./icon";
 
 export function StateBadge({ state }: { state: State }) {
@@ -57,6 +58,16 @@ export function Button(props: {
     <button type="button" class={`button${isPrimary ? " primary" : ""}`} onClick={onClick} disabled={isDisabled ?? false} aria-label={label} title={title ?? label} aria-pressed={isPressed}>
       {icon && <Icon name={icon} />}
       {children}
+    </button>
+  );
+}
+
+/** Copies a text; with an icon alone, beside what it copies. */
+export function CopyButton({ text, title, isIcon = false }: { text: string; title: string; isIcon?: boolean }) {
+  const copy = (): void => void navigator.clipboard.writeText(text).then(() => tell(`Copied: ${title}`), () => tell("The browser did not allow it", true));
+  return (
+    <button type="button" class={isIcon ? "icon-button" : "link-button"} onClick={copy} aria-label={`Copy ${title}`} title={`Copy ${title}`} data-skip-export>
+      {isIcon ? <Icon name="copy" /> : "Copy"}
     </button>
   );
 }

@@ -2,6 +2,7 @@
 import type { Id, State } from "../api/contract";
 import { stateName } from "../model/states";
 import type { ShownEdge, ShownGraph, ShownNode } from "./collapse";
+import { bundlesOf, edgePath, edgesIn, pathOf, type Window } from "./edge_lines";
 import { type EdgeTone, labelOf, toneOf } from "./edges";
 import { type Layout, NODE_HEIGHT, NODE_WIDTH } from "./layout";
 
@@ -50,26 +51,11 @@ const FONT = "system-ui, sans-serif";
 const TEXT_FROM = 0.42;
 const LABELS_FROM = 0.72;
 const FADED = 0.26;
+// Lines lie upon each other.
+const FADED_LINE = 0.1;
 
 function nodeAt(layout: Layout, index: number): [x: number, y: number] {
   return [layout.nodes[index * 2] ?? 0, layout.nodes[index * 2 + 1] ?? 0];
-}
-
-/** A smooth line through the points of an edge, as the commands of an SVG path; the arrow is at its end. */
-export function edgePath(points: Float32Array): string {
-  const at = (index: number): [number, number] => [points[index * 2] ?? 0, points[index * 2 + 1] ?? 0];
-  const last = points.length / 2 - 1;
-  if (last < 1) return "";
-  const [x, y] = at(0);
-  let path = `M${x} ${y}`;
-  for (let index = 1; index < last; index += 1) {
-    const [cx, cy] = at(index);
-    const [nx, ny] = at(index + 1);
-    const isEnd = index + 1 === last;
-    path += `Q${cx} ${cy} ${isEnd ? nx : (cx + nx) / 2} ${isEnd ? ny : (cy + ny) / 2}`;
-  }
-  if (last === 1) path += `L${at(1)[0]} ${at(1)[1]}`;
-  return path;
 }
 
 function cut(text: string, most: number): string {
@@ -83,52 +69,26 @@ function middleOf(points: Float32Array): [x: number, y: number] {
 
 // --- Canvas ------------------------------------------------------------------------------------------------------------
 
-const paths = new WeakMap<Float32Array, Path2D>();
-
-function pathOf(points: Float32Array): Path2D {
-  let path = paths.get(points);
-  if (path === undefined) paths.set(points, (path = new Path2D(edgePath(points))));
-  return path;
-}
-
-/** Draws what is in the window of the camera. */
-export function draw(context: CanvasRenderingContext2D, size: { width: number; height: number }, ratio: number, scene: Scene, camera: Camera, color: Palette): void {
+/** Draws what is in the window of the camera; how many nodes and edges that are. */
+export function draw(context: CanvasRenderingContext2D, size: { width: number; height: number }, ratio: number, scene: Scene, camera: Camera, color: Palette): number {
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, size.width * ratio, size.height * ratio);
   context.setTransform(ratio * camera.zoom, 0, 0, ratio * camera.zoom, -camera.x * ratio * camera.zoom, -camera.y * ratio * camera.zoom);
   const window = { left: camera.x, top: camera.y, right: camera.x + size.width / camera.zoom, bottom: camera.y + size.height / camera.zoom };
-  drawEdges(context, scene, camera, window, color);
-  drawNodes(context, scene, camera, window, color);
+  return drawEdges(context, scene, camera, window, color) + drawNodes(context, scene, camera, window, color);
 }
 
-interface Window {
-  left: number;
-  top: number;
-  right: number;
-  bottom: number;
-}
-
-function isOutside(points: Float32Array, window: Window): boolean {
-  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
-  for (let index = 0; index < points.length; index += 2) {
-    const x = points[index] ?? 0;
-    const y = points[index + 1] ?? 0;
-    left = Math.min(left, x);
-    right = Math.max(right, x);
-    top = Math.min(top, y);
-    bottom = Math.max(bottom, y);
-  }
-  return right < window.left || left > window.right || bottom < window.top || top > window.bottom;
-}
-
-function drawEdges(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, window: Window, color: Palette): void {
+function drawEdges(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, window: Window, color: Palette): number {
+  if (camera.zoom < TEXT_FROM) return drawBundles(context, scene, camera, color);
   const { graph, layout, highlight } = scene;
-  graph.edges.forEach((edge, index) => {
+  const seen = edgesIn(layout, window);
+  for (const index of seen) {
+    const edge = graph.edges[index];
     const points = layout.edges[index];
-    if (points === undefined || points.length < 4 || isOutside(points, window)) return;
+    if (edge === undefined || points === undefined || points.length < 4) continue;
     const tone = TONES[toneOf(edge.edges)];
     const isFaded = highlight.edges !== null && !highlight.edges.has(edge);
-    context.globalAlpha = isFaded ? FADED : 1;
+    context.globalAlpha = isFaded ? FADED_LINE : 1;
     context.strokeStyle = context.fillStyle = color(tone.color);
     context.lineWidth = tone.width / Math.min(1, camera.zoom * 1.6);
     context.setLineDash(tone.dash);
@@ -136,8 +96,22 @@ function drawEdges(context: CanvasRenderingContext2D, scene: Scene, camera: Came
     context.setLineDash([]);
     drawArrow(context, points);
     if (camera.zoom >= LABELS_FROM && !isFaded) drawLabel(context, labelOf(edge), middleOf(points), color);
-  });
+  }
   context.globalAlpha = 1;
+  return seen.length;
+}
+
+/** Edges from afar: their colours are all that can be told apart. */
+function drawBundles(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, color: Palette): number {
+  for (const { tone, isFaded, path } of bundlesOf(scene)) {
+    const isLoud = tone === "blocking" || tone === "missing";
+    context.globalAlpha = isFaded ? FADED_LINE : isLoud || scene.highlight.edges !== null ? 1 : 0.55;
+    context.strokeStyle = color(TONES[tone].color);
+    context.lineWidth = (TONES[tone].width * 0.6) / camera.zoom;
+    context.stroke(path);
+  }
+  context.globalAlpha = 1;
+  return scene.graph.edges.length;
 }
 
 function drawArrow(context: CanvasRenderingContext2D, points: Float32Array): void {
@@ -162,12 +136,14 @@ function drawLabel(context: CanvasRenderingContext2D, text: string, [x, y]: [num
   context.fillText(text, x, y + 3);
 }
 
-function drawNodes(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, window: Window, color: Palette): void {
+function drawNodes(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, window: Window, color: Palette): number {
   const { graph, layout, highlight } = scene;
+  let seen = 0;
   graph.nodes.forEach((node, index) => {
     const [x, y] = nodeAt(layout, index);
     const [left, top] = [x - NODE_WIDTH / 2, y - NODE_HEIGHT / 2];
     if (left > window.right || left + NODE_WIDTH < window.left || top > window.bottom || top + NODE_HEIGHT < window.top) return;
+    seen += 1;
     context.globalAlpha = highlight.nodes !== null && !highlight.nodes.has(node.id) ? FADED : 1;
     if (camera.zoom < TEXT_FROM) drawBlock(context, node, left, top, highlight, color);
     else {
@@ -176,6 +152,7 @@ function drawNodes(context: CanvasRenderingContext2D, scene: Scene, camera: Came
     }
   });
   context.globalAlpha = 1;
+  return seen;
 }
 
 /** A node from afar: its state is all that can be seen. */
@@ -226,7 +203,16 @@ function drawText(context: CanvasRenderingContext2D, node: ShownNode, left: numb
   context.fillText(cut(node.title, 24), left + 14, top + 19);
   context.fillStyle = color("muted");
   context.font = `11px ${FONT}`;
-  context.fillText(cut(node.subtitle, 29), left + 14, top + 34);
+  context.fillText(cut(node.subtitle, hasStateText(node) ? 18 : 29), left + 14, top + 34);
+  if (!hasStateText(node)) return;
+  context.textAlign = "right";
+  context.fillStyle = color(`text-${node.state}`);
+  context.fillText(stateName(node.state), left + NODE_WIDTH - 8, top + 34);
+}
+
+/** What is not well says so in words: a colour alone is not seen by all. */
+function hasStateText(node: ShownNode): boolean {
+  return node.state !== "ready" && node.exists;
 }
 
 // --- SVG -------------------------------------------------------------------------------------------------------------
@@ -268,8 +254,9 @@ function svgNode(node: ShownNode, [x, y]: [number, number], highlight: Highlight
     element("rect", { x: left, y: top, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 7, fill: color("surface"), stroke }),
     element("rect", { x: left, y: top, width: 5, height: NODE_HEIGHT, rx: 2, fill: color(`dot-${node.state}`) }),
     element("text", { x: left + 14, y: top + 19, "font-size": 12.5, "font-weight": 600, fill: color("text") }, cut(node.title, 24)),
-    element("text", { x: left + 14, y: top + 34, "font-size": 11, fill: color("muted") }, cut(node.subtitle, 29)),
+    element("text", { x: left + 14, y: top + 34, "font-size": 11, fill: color("muted") }, cut(node.subtitle, hasStateText(node) ? 18 : 29)),
   );
+  if (hasStateText(node)) group.append(element("text", { x: left + NODE_WIDTH - 8, y: top + 34, "font-size": 11, "text-anchor": "end", fill: color(`text-${node.state}`) }, stateName(node.state)));
   return group;
 }
 

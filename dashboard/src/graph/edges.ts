@@ -8,7 +8,7 @@ export type EdgeTone = "plain" | "unknown" | "null" | "missing" | "blocking";
 const MOST_CHARACTERS = 26;
 
 export function toneOf(edges: readonly GraphEdge[]): EdgeTone {
-  if (edges.some((edge) => edge.isBlocking)) return "blocking";
+  if (edges.some((edge) => edge.isBlocking || edge.isInCycle)) return "blocking";
   if (edges.some((edge) => edge.state === "missing")) return "missing";
   if (edges.some((edge) => edge.state === "unknown" || edge.state === "notReady")) return "unknown";
   if (edges.every((edge) => edge.state === "null")) return "null";

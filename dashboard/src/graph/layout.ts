@@ -5,14 +5,15 @@
  * the number of nodes.
  */
 import { Graph as LayerGraph, layout as layers } from "@dagrejs/dagre";
+import { layOutLayers } from "./layers";
 
 export const NODE_WIDTH = 184;
 export const NODE_HEIGHT = 44;
 const GAP = 22;
 const LAYER_GAP = 92;
 const PART_GAP = 48;
-// Above so many edges the exact ranking takes seconds, and its result cannot be told from that of the quick one.
-const QUICK_FROM = 400;
+// Above so many edges dagre takes seconds.
+const LARGE_FROM = 150;
 const SMALL = 60;
 
 export interface LayoutRequest {
@@ -110,8 +111,9 @@ function numbered(part: PlacedPart, node: (at: number) => number, edge: (at: num
 
 function layOutPart(request: LayoutRequest, part: Part): PlacedPart {
   if (part.edges.length === 0) return layOutGrid(part);
+  if (part.edges.length > LARGE_FROM) return layOutLarge(request, part);
   const graph = new LayerGraph();
-  graph.setGraph({ rankdir: "LR", nodesep: GAP, ranksep: LAYER_GAP, ranker: part.edges.length > QUICK_FROM ? "longest-path" : "network-simplex" });
+  graph.setGraph({ rankdir: "LR", nodesep: GAP, ranksep: LAYER_GAP, ranker: "network-simplex" });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const position of part.nodes) graph.setNode(String(position), { width: NODE_WIDTH, height: NODE_HEIGHT });
   const index = new Map(part.nodes.map((position) => [request.nodes[position] ?? "", position]));
@@ -133,6 +135,21 @@ function layOutPart(request: LayoutRequest, part: Part): PlacedPart {
       const { position, points } = graph.edge(edge) as { position: number; points: { x: number; y: number }[] };
       return { position, points: points.flatMap(({ x, y }) => [x, y]) };
     }),
+  };
+}
+
+function layOutLarge(request: LayoutRequest, part: Part): PlacedPart {
+  const index = new Map(part.nodes.map((position, number) => [request.nodes[position] ?? "", number]));
+  const ends = part.edges.map((position) => {
+    const [from, to] = request.edges[position] ?? ["", ""];
+    return [index.get(to) ?? 0, index.get(from) ?? 0] as const;
+  });
+  const { width, height, nodes, edges } = layOutLayers(part.nodes.length, ends, { nodeWidth: NODE_WIDTH, nodeHeight: NODE_HEIGHT, gap: GAP, layerGap: LAYER_GAP });
+  return {
+    width,
+    height,
+    nodes: part.nodes.map((position, number) => ({ position, x: nodes[number * 2] ?? 0, y: nodes[number * 2 + 1] ?? 0 })),
+    edges: part.edges.map((position, number) => ({ position, points: edges[number] ?? [] })),
   };
 }
 

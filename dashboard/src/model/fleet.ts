@@ -2,7 +2,8 @@
 import type { Id, ResourcesEvent, Row } from "../api/contract";
 import { severity } from "./states";
 
-export type SortKey = "default" | "state" | "name" | "kind" | "namespace" | "lastStep" | "nextStep";
+export const SORT_KEYS = ["default", "state", "drift", "name", "kind", "namespace", "lastStep", "nextStep"] as const;
+export type SortKey = (typeof SORT_KEYS)[number];
 export interface Sorting {
   key: SortKey;
   isDescending: boolean;
@@ -62,6 +63,8 @@ function byName(a: Row, b: Row): number {
 
 const COMPARE: Record<Exclude<SortKey, "default">, (a: Row, b: Row) => number> = {
   state: (a, b) => severity(a.state) - severity(b.state),
+  // What drifted comes first.
+  drift: (a, b) => Number(b.drifted) - Number(a.drifted),
   name: (a, b) => compare(a.name, b.name),
   kind: byName,
   namespace: (a, b) => compare(a.namespace, b.namespace),

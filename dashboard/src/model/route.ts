@@ -1,9 +1,10 @@
 /** The part of the address after `#`: which view, and what it shows. */
 import type { Id } from "../api/contract";
+import { SORT_KEYS, type Sorting, type SortKey } from "./fleet";
 
 export type ResourceTab = "summary" | "fields" | "timeline" | "raw";
 export type Route =
-  | { view: "overview"; query: string }
+  | { view: "overview"; query: string; sorting: Sorting }
   | { view: "graph"; values: URLSearchParams }
   | { view: "resource"; id: Id; tab: ResourceTab }
   | { view: "plan" }
@@ -22,7 +23,7 @@ export function parseRoute(hash: string): Route {
   switch (parts[0]) {
     case "":
     case undefined:
-      return { view: "overview", query: values.get("q") ?? "" };
+      return { view: "overview", query: values.get("q") ?? "", sorting: parseSorting(values.get("sort") ?? "") };
     case "graph":
       return { view: "graph", values };
     case "plan":
@@ -37,8 +38,19 @@ export function parseRoute(hash: string): Route {
   }
 }
 
-export function overviewHash(query = ""): string {
-  return query === "" ? "#/" : `#/?${new URLSearchParams({ q: query }).toString()}`;
+const UNSORTED: Sorting = { key: "default", isDescending: false };
+
+/** `name`, or `-name` from the end to the beginning. */
+function parseSorting(text: string): Sorting {
+  const key = text.replace(/^-/, "") as SortKey;
+  return SORT_KEYS.includes(key) ? { key, isDescending: text.startsWith("-") } : UNSORTED;
+}
+
+export function overviewHash(query = "", { key, isDescending }: Sorting = UNSORTED): string {
+  const values = new URLSearchParams();
+  if (query !== "") values.set("q", query);
+  if (key !== "default") values.set("sort", `${isDescending ? "-" : ""}${key}`);
+  return values.size ? `#/?${values.toString()}` : "#/";
 }
 
 export function graphHash(values: Record<string, string> = {}): string {

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Dialog } from "../components/dialog";
 import { Icon, type IconName } from "../components/icon";
-import { Button, Empty, Failure } from "../components/parts";
+import { Button, Empty, Failure, Skeleton } from "../components/parts";
 import { titleOf } from "../model/ids";
 import { graphHash, overviewHash, type Route } from "../model/route";
 import { GraphView } from "../views/graph";
@@ -12,6 +12,7 @@ import { ResourceView } from "../views/resource";
 import { SignInView } from "../views/sign_in";
 import { UpgradeView } from "../views/upgrade";
 import { handleKey, isHelpOpen, KEYS } from "./keys";
+import { keepScroll, restoreScroll } from "./scroll";
 import { hasShortcuts, isDark, setShortcuts, toggleTheme } from "./settings";
 import { leave, loadError, open, route, session, signIn, streamState } from "./state";
 import { dismiss, toasts } from "./toasts";
@@ -19,6 +20,7 @@ import { dismiss, toasts } from "./toasts";
 export function Page() {
   useEffect(() => {
     addEventListener("keydown", handleKey);
+    keepScroll();
     return () => removeEventListener("keydown", handleKey);
   }, []);
   if (signIn.value === "needed") return <SignInView />;
@@ -28,7 +30,8 @@ export function Page() {
       <TopBar />
       <main id="main" tabIndex={-1}>
         {loadError.value && <Failure error={loadError.value} retry={() => void open()} />}
-        <View route={route.value} />
+        {/* What a user may do decides what there is: until then nothing is drawn that would move. */}
+        {session.value ? <View route={route.value} /> : !loadError.value && <div class="view"><Skeleton rows={20} /></div>}
       </main>
       {isHelpOpen.value && <Help />}
       <div class="toasts" role="status" aria-live="polite">
@@ -73,7 +76,7 @@ function View({ route: shown }: { route: Route }) {
   const title = titleOfRoute(shown);
   useEffect(() => {
     document.title = `${title} · ${session.peek()?.source.name || "setpoint"}`;
-    if (last.current !== "" && last.current !== place) scrollTo(0, 0);
+    if (last.current !== "" && last.current !== place) restoreScroll();
     last.current = place;
   }, [place, title, session.value]);
   switch (shown.view) {

@@ -23,7 +23,6 @@ export const planProgress = signal<{ done: number; total: number } | null>(null)
 export const revision = signal(0);
 /** The number of rows that the server has, as far as it is known. */
 export const expected = signal<number | null>(null);
-export const sorting = signal<Sorting>({ key: "default", isDescending: false });
 export const route = signal(parseRoute(location.hash));
 /** Ids that the server found, by the text of a `field:` term. */
 export const foundByField = signal<ReadonlyMap<string, ReadonlySet<Id>>>(new Map());
@@ -33,6 +32,7 @@ export const fleet = new Fleet();
 export const changedAt = new Map<Id, number>();
 
 export const query = computed(() => (route.value.view === "overview" ? route.value.query : ""));
+export const sorting = computed<Sorting>(() => (route.value.view === "overview" ? route.value.sorting : { key: "default", isDescending: false }));
 
 /** The rows that the search leaves, in the order that was asked for. */
 export const shownRows = computed<readonly Row[]>(() => {

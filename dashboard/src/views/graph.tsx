@@ -235,9 +235,9 @@ function EdgeList({ edges, other }: { edges: GraphEdge[]; other: "from" | "to" }
   return (
     <ul class="edge-list">
       {edges.slice(0, 100).map((edge, number) => (
-        <li key={number} class={edge.isBlocking ? "is-blocking" : undefined}>
+        <li key={number} class={edge.isBlocking || edge.isInCycle ? "is-blocking" : undefined}>
           <ResourceLink id={edge[other]} />
-          <span class="edge-facts"><span class="tag">{edge.type}</span><span class={`tag output-${edge.state}`}>{edge.state}</span>{edge.path && <Path path={edge.path} />}</span>
+          <span class="edge-facts"><span class="tag">{edge.type}</span><span class={`tag output-${edge.state}`}>{edge.state}</span>{edge.isInCycle && <span class="tag output-missing">cycle</span>}{edge.path && <Path path={edge.path} />}</span>
           {(edge.output || edge.value !== null) && <span class="edge-value">{edge.output && <code class="path">{edge.output}</code>}{edge.state === "known" && edge.value !== null && <code class="value">{flowOf(edge)}</code>}</span>}
         </li>
       ))}

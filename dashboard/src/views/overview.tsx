@@ -1,7 +1,7 @@
 /** The first view: what needs attention, how much there is of what, how the process fares, and the list of everything. */
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { AttentionItem, Row, State, Summary } from "../api/contract";
+import type { AttentionItem, State, Summary } from "../api/contract";
 import { STATES } from "../api/contract";
 import { Icon, STATE_ICONS } from "../components/icon";
 import { Ago, Card, Empty, ExportButton, ResourceLink, Skeleton, StateBadge, useMedia } from "../components/parts";
@@ -13,11 +13,12 @@ import { hasValue, type TermName, toggleValue } from "../model/query";
 import { overviewHash, resourceHash } from "../model/route";
 import { STATE_MEANINGS, stateName } from "../model/states";
 import { replaceInExport } from "../page/export";
-import { changedAt, expected, fleet, query, searchFields, shownRows, sorting, summary } from "../page/state";
+import { expected, fleet, query, searchFields, session, shownRows, sorting, summary } from "../page/state";
 import { ProcessColumn } from "./process";
+import { resourceRow } from "./resource_row";
 
 const COLUMNS: [key: SortKey | null, title: string][] = [
-  ["state", "State"], ["name", "Name"], ["kind", "Kind"], ["namespace", "Namespace"], [null, "Message"], ["lastStep", "Last step"], ["nextStep", "Next step"],
+  ["state", "State"], ["drift", "Drift"], ["name", "Name"], ["kind", "Kind"], ["namespace", "Namespace"], [null, "Message"], ["lastStep", "Last step"], ["nextStep", "Next step"],
 ];
 const FIRST_ATTENTION = 5;
 
@@ -43,7 +44,7 @@ export function Overview() {
 }
 
 function setQuery(text: string): void {
-  location.hash = overviewHash(text);
+  location.hash = overviewHash(text, sorting.peek());
 }
 
 function toggle(name: TermName, value: string): void {
@@ -160,9 +161,7 @@ function ResourceList() {
           rowHeight={isPhone ? 56 : 32}
           label="Resources"
           covered={isPhone ? 104 : 132}
-          keyOf={(row) => row.id}
-          rowClass={(row) => rowClass(row)}
-          row={(row) => <Cells row={row} />}
+          painter={resourceRow}
           header={<Header />}
           onOpen={(row) => (location.hash = resourceHash(row.id))}
         />
@@ -173,12 +172,8 @@ function ResourceList() {
   );
 }
 
-function rowClass(row: Row): string {
-  const changed = changedAt.get(row.id);
-  return changed !== undefined && Date.now() - changed < 2500 ? "is-changed" : "";
-}
-
 function Nothing({ text }: { text: string }) {
+  if (text === "" && session.value?.user) return <Empty title="No resource that you may see">Your user {session.value.user} may list no kind of resource in any namespace that has some. A role with the verb list shows them.</Empty>;
   if (text === "") return <Empty title="No resources yet">Declare some: setpoint apply -f FILE. They appear here at once.</Empty>;
   return (
     <div class="empty">
@@ -193,7 +188,7 @@ function Header() {
   const { key, isDescending } = sorting.value;
   const sortBy = (column: SortKey): void => {
     const isSame = key === column;
-    sorting.value = isSame && isDescending ? { key: "default", isDescending: false } : { key: column, isDescending: isSame };
+    location.hash = overviewHash(query.peek(), isSame && isDescending ? undefined : { key: column, isDescending: isSame });
   };
   return (
     <div class="list-head" role="rowgroup">
@@ -207,20 +202,6 @@ function Header() {
         ))}
       </div>
     </div>
-  );
-}
-
-function Cells({ row }: { row: Row }) {
-  return (
-    <>
-      <span role="gridcell" class="cell-state"><StateBadge state={row.state} />{row.drifted && <span class="drifted" title="The live object differs, or was just corrected">drift</span>}</span>
-      <span role="gridcell" class="cell-name"><a href={resourceHash(row.id)} tabIndex={-1}>{row.name}</a></span>
-      <span role="gridcell" class="cell-kind" title={`${row.kind}.${row.group}`} data-namespace={row.namespace}>{row.kind}</span>
-      <span role="gridcell" class="cell-namespace">{row.namespace}</span>
-      <span role="gridcell" class="cell-message" title={row.message}>{row.state === "ready" && row.reason === "UpToDate" ? "" : row.message || row.reason}</span>
-      <span role="gridcell" class="cell-time"><Ago time={row.lastStep} /></span>
-      <span role="gridcell" class="cell-time cell-next"><Ago time={row.nextStep} /></span>
-    </>
   );
 }
 
@@ -240,7 +221,7 @@ function Search() {
     if (text === query.peek()) return;
     const timer = setTimeout(() => {
       typed.current = text;
-      history.replaceState(null, "", overviewHash(text));
+      history.replaceState(null, "", overviewHash(text, sorting.peek()));
       dispatchEvent(new HashChangeEvent("hashchange"));
     }, 120);
     return () => clearTimeout(timer);

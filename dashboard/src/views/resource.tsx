@@ -5,7 +5,7 @@ import type { ActionName, Id, Json, Output, ResourceDetail } from "../api/contra
 import { Changes } from "../components/changes";
 import { Dialog } from "../components/dialog";
 import { Icon } from "../components/icon";
-import { Ago, Button, Card, Empty, ExportButton, Failure, Path, ResourceLink, Skeleton, StateBadge, useLoaded, Value } from "../components/parts";
+import { Ago, Button, Card, CopyButton, Empty, ExportButton, Failure, Path, ResourceLink, Skeleton, StateBadge, useLoaded, Value } from "../components/parts";
 import { plural } from "../model/format";
 import { titleOf, parseId } from "../model/ids";
 import { toggleValue } from "../model/query";
@@ -26,13 +26,16 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
   const detail = loaded.value;
   const { kind, namespace, name } = parseId(id);
   const row = current ?? detail?.row;
+  if (loaded.state === "failed" && !row && "status" in loaded.error && loaded.error.status === 404) return <NoResource id={id} />;
+  // How long its message is is not known before: nothing is drawn that it would move.
+  if (!row && loaded.state === "loading") return <div class="view resource"><h1 class="visually-hidden">{titleOf(id)}</h1><Skeleton rows={14} /></div>;
   return (
     <div class="view resource" data-view={`${kind}-${name}`}>
       <nav class="crumbs" aria-label="Where this is" data-skip-export><a href="#/">Overview</a><span aria-hidden="true">/</span><a href={overviewHash(toggleValue("", "kind", kind))}>{kind}</a>{namespace && <><span aria-hidden="true">/</span><a href={overviewHash(toggleValue("", "ns", namespace))}>{namespace}</a></>}</nav>
       <header class="view-head">
         <div class="view-title">
-          <h1>{name}</h1>
-          <p class="muted">{kind}{namespace && ` in ${namespace}`}{detail?.location && <> · <code>{detail.location}</code></>}</p>
+          <h1>{name}<CopyButton text={name} title="the name" isIcon /></h1>
+          <p class="muted place"><span>{kind}{namespace && ` in ${namespace}`}{detail?.location && " ·"}</span>{detail?.location && <><code title={detail.location}>{detail.location}</code><CopyButton text={detail.location} title="the location" isIcon /></>}</p>
         </div>
         <div class="view-actions">
           <Actions id={id} isPaused={row?.state === "paused"} />
@@ -41,8 +44,9 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
         </div>
       </header>
       <p class="resource-state">
-        {row ? <><StateBadge state={row.state} />{row.drifted && <span class="drifted">drift</span>}<span class="resource-message">{row.message || row.reason}</span></> : <span class="bar bar-1" />}
+        {row ? <><StateBadge state={row.state} />{row.drifted && <span class="drifted" title="The live object differs, or was just corrected">drifted</span>}<span class="resource-message">{row.message || row.reason}</span></> : <span class="bar bar-1" />}
       </p>
+      <Labels labels={row?.labels ?? {}} />
       <Tabs id={id} tab={tab} />
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} class="tab-panel" tabIndex={0}>
         {loaded.state === "failed" && <Failure error={loaded.error} retry={retry} />}
@@ -50,6 +54,26 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
           detail === null ? loaded.state !== "failed" && <Skeleton rows={12} /> :
           tab === "raw" ? <RawTab id={id} version={version} detail={detail} /> : <SummaryTab detail={detail} />}
       </div>
+    </div>
+  );
+}
+
+/** Each label leads to all resources that have it. */
+function Labels({ labels }: { labels: Record<string, string> }) {
+  // The line is there before the labels are known: nothing moves when they come.
+  return (
+    <ul class="labels" aria-label="Labels">
+      {Object.entries(labels).map(([label, value]) => <li key={label}><a class="tag" href={overviewHash(toggleValue("", "label", `${label}=${value}`))}>{label}={value}</a></li>)}
+    </ul>
+  );
+}
+
+function NoResource({ id }: { id: Id }) {
+  return (
+    <div class="view">
+      <h1 class="visually-hidden">{titleOf(id)}</h1>
+      <Empty title="There is no such resource, or you may not see it"><code>{id}</code></Empty>
+      <p class="empty-links"><a class="button" href={overviewHash()}>All resources</a><a class="button" href={overviewHash(toggleValue("", "name", parseId(id).name))}>Search for the name</a></p>
     </div>
   );
 }
@@ -263,9 +287,4 @@ function RawTab({ id, version, detail }: { id: Id; version: string; detail: Reso
       ))}
     </div>
   );
-}
-
-function CopyButton({ text, title }: { text: string; title: string }) {
-  const copy = (): void => void navigator.clipboard.writeText(text).then(() => tell(`Copied: ${title}`), () => tell("The browser did not allow it", true));
-  return <button type="button" class="link-button" onClick={copy} aria-label={`Copy ${title}`} data-skip-export>Copy</button>;
 }

@@ -85,6 +85,8 @@ function Heatmap({ timeline }: { timeline: Timeline }) {
   const start = bucketStart ? Date.parse(bucketStart) : Date.now();
   const at = (bucket: number): string => absolute(new Date(start + bucket * bucketSeconds * 1000).toISOString());
   const columns = heat[0]?.buckets.length ?? 0;
+  // What is still to come is empty for another reason.
+  const passed = Math.ceil((Date.now() - start) / bucketSeconds / 1000);
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Drift by field over time">
       <table class="heatmap">
@@ -94,7 +96,7 @@ function Heatmap({ timeline }: { timeline: Timeline }) {
             <tr key={one.path}>
               <th scope="row"><Path path={one.path} /></th>
               {one.buckets.map((number, bucket) => (
-                <td key={bucket} class={`heat heat-${number === 0 ? 0 : Math.max(1, Math.ceil((number / most) * 4))}`} title={`${at(bucket)}: ${plural(number, "time")}`}>
+                <td key={bucket} class={`heat ${number === 0 && bucket >= passed ? "heat-to-come" : `heat-${number === 0 ? 0 : Math.max(1, Math.ceil((number / most) * 4))}`}`} title={`${at(bucket)}: ${bucket >= passed ? "still to come" : plural(number, "time")}`}>
                   {number > 0 && <span class="visually-hidden">{number}</span>}
                 </td>
               ))}

@@ -60,6 +60,8 @@ def _save(tab: Tab, name: str, theme: str, view: tuple[str, str]) -> None:
     if name == "plan":
         expect(tab.page.locator(".view.plan h1")).to_be_visible()
         tab.page.locator(".view-actions .primary").click()
+        expect(tab.page.locator(".plan-counts")).to_be_visible()
+        expect(tab.page.locator(".progress")).to_have_count(0)
     expect(tab.page.locator(selector).first).to_be_visible()
     if name == "graph":
         tab.page.locator("[data-search]").fill("stray")

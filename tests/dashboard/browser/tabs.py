@@ -43,6 +43,12 @@ class Tab:
         """Until the text is to be seen."""
         self.page.locator(selector).get_by_text(text).first.wait_for()
 
+    def exported(self) -> str:
+        """The file that the view is saved as."""
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name="Export").click()
+        return Path(download.value.path()).read_text(encoding="utf-8")
+
     def value(self, script: str, argument: Any = None) -> Any:
         """What a script says in the page."""
         return self.page.evaluate(script, argument)

@@ -19,6 +19,8 @@ PLACES = {
     f"{ORDERS}/timeline": ".entry",
     f"{ORDERS}/raw": "pre",
     "/plan": ".view.plan h1",
+    "/?q=nothing-is-called-so&sort=-name": ".empty-title",
+    "/resource/StorageBucket.storage.cnrm.cloud.google.com/default/nothing": ".empty-title",
 }
 
 
@@ -50,8 +52,11 @@ def test_axe_finds_no_violation(browser: SharedBrowser, small: Served, theme: st
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_violation_in_reports(browser: SharedBrowser, large: Served, theme: str) -> None:
-    with browser.tab(large, color_scheme=theme, bypass_csp=True, reduced_motion="reduce") as tab:
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_axe_finds_no_violation_in_reports(
+    browser: SharedBrowser, large: Served, theme: str, size: tuple[int, int]
+) -> None:
+    with browser.tab(large, size, color_scheme=theme, bypass_csp=True, reduced_motion="reduce") as tab:
         tab.go("/upgrade")
         expect(tab.page.locator(".verdict")).to_be_visible()
 

@@ -1,5 +1,8 @@
 """What changes is shown while it happens, and what a user may do is done by the real process."""
 
+import re
+from collections.abc import Callable
+
 from playwright.sync_api import expect
 
 from tests.cli.workspace import bucket
@@ -25,6 +28,39 @@ def test_a_drift_is_seen_without_a_reload(tab: Tab, small: Served) -> None:
     expect(tab.page.locator(".changes", has_text="COLDLINE").first).to_be_visible()
     expect(tab.page.locator(".heatmap")).to_contain_text("storageClass")
     assert tab.value("() => window.isSamePage")
+
+
+# Asks the running process for a step, and notes when the list shows a drift of the bucket.
+_STEP_AND_WATCH = """async name => {
+  const drifted = () => [...document.querySelectorAll('.list-row.is-drifted .cell-name')].map(one => one.textContent)
+  const isShown = () => drifted().includes(name)
+  if (isShown()) throw new Error('it has drifted before')
+  const start = performance.now()
+  window.shown = new Promise(resolve =>
+    new MutationObserver(() => isShown() && resolve(performance.now() - start))
+      .observe(document.querySelector('.list-body'), {subtree: true, childList: true, attributes: true}))
+  const path = `api/v1/resources/StorageBucket.storage.cnrm.cloud.google.com/default/${name}/actions/reconcile`
+  const headers = {'X-Setpoint': '1', 'Content-Type': 'application/json'}
+  return (await fetch(path, {method: 'POST', headers, body: '{}'})).status
+}"""
+
+
+def test_a_drift_that_the_process_finds_is_told_by_the_stream_alone(
+    tab: Tab, small: Served, record_property: Callable[[str, object], None]
+) -> None:
+    expect(tab.page.locator(".list-row")).to_have_count(10)
+    expect(tab.page.locator(".stream-live")).to_be_visible()
+    small.workspace.in_cloud(
+        lambda cloud: cloud.call("PATCH", "/storage/v1/b/logs", {"versioning": {"enabled": False}})
+    )
+    asked = len(tab.requested)
+    status = tab.value(_STEP_AND_WATCH, "logs")
+    record_property("milliseconds from the request of a step to the drift on the page", tab.value("() => window.shown"))
+
+    assert status == 202
+    # The page asked for nothing: what it shows came as an event.
+    assert [url.rpartition("/")[2] for url in tab.requested[asked:]] == ["reconcile"]
+    tab.page.locator(".strip-count", has_text=re.compile("Ready")).wait_for()
 
 
 def test_a_new_resource_appears_in_the_list_and_in_the_counts(tab: Tab, small: Served) -> None:

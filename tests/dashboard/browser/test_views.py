@@ -167,6 +167,75 @@ def test_without_a_session_the_page_asks_for_a_token(browser: SharedBrowser, tab
         assert "orders" not in stranger.page.content()
 
 
+def test_the_order_of_the_list_is_in_the_address(tab: Tab) -> None:
+    expect(tab.page.locator(".list-row")).to_have_count(10)
+    tab.page.get_by_role("button", name="Name", exact=True).click()
+    expect(tab.page.locator(".list-row .cell-name").first).to_have_text("frozen")
+    tab.page.get_by_role("button", name="Name", exact=True).click()
+    expect(tab.page.locator(".list-row .cell-name").first).to_have_text("watched")
+    tab.page.reload()
+
+    expect(tab.page.locator(".list-row .cell-name").first).to_have_text("watched")
+    expect(tab.page.get_by_role("columnheader", name="Name", exact=True)).to_have_attribute("aria-sort", "descending")
+
+
+def test_a_label_leads_to_what_has_it_and_the_way_back_leads_to_the_resource(tab: Tab) -> None:
+    tab.go(LOGS)
+    tab.page.get_by_role("link", name="app=shop").click()
+    expect(tab.page.locator(".list-row")).to_have_count(5)
+    tab.page.go_back()
+
+    expect(tab.page.get_by_role("heading", level=1)).to_have_text("logs")
+
+
+def test_the_name_of_a_resource_is_copied(browser: SharedBrowser, small: Served) -> None:
+    with browser.tab(small, permissions=["clipboard-read", "clipboard-write"]) as tab:
+        tab.go(LOGS)
+        tab.page.get_by_role("button", name="Copy the name").click()
+        expect(tab.page.locator(".toast")).to_contain_text("Copied: the name")
+
+        assert tab.value("() => navigator.clipboard.readText()") == "logs"
+
+
+HOSTILE_BUCKET = "/resource/StorageBucket.storage.cnrm.cloud.google.com/default/hostile"
+REFUSED = "/resource/SQLInstance.sql.cnrm.cloud.google.com/default/refused"
+# Each view, and what is there when it has loaded a text of a hostile author or service.
+HOSTILE_VIEWS = {
+    "/": ".attention-row",
+    "/?q=hostile": ".list-row",
+    "/graph": ".graph-canvas[data-nodes]",
+    REFUSED: ".events p >> text=window.hacked",
+    f"{REFUSED}/timeline": ".entry-text >> text=window.hacked",
+    HOSTILE_BUCKET: ".conditions",
+    f"{HOSTILE_BUCKET}/fields": ".fields code >> text=window.hacked",
+    f"{HOSTILE_BUCKET}/timeline": ".changes code >> text=window.hacked",
+    f"{HOSTILE_BUCKET}/raw": "pre >> text=window.hacked",
+    "/plan": ".planned",
+}
+
+
+def test_hostile_text_is_text_in_every_view_and_in_what_is_saved_of_it(
+    tab: Tab, browser: SharedBrowser, tmp_path: Path
+) -> None:
+    tab.go("/plan")
+    tab.page.get_by_role("button", name=re.compile("Make a plan|Plan again")).click()
+    expect(tab.page.locator(".plan-counts")).to_be_visible()
+    saved: list[Path] = []
+    for place, shown in HOSTILE_VIEWS.items():
+        tab.go(place)
+        expect(tab.page.locator(shown).first).to_be_visible()
+        assert tab.value("() => document.querySelectorAll('main img, main script').length") == 0, place
+        saved.append(tmp_path / f"{len(saved)}.html")
+        saved[-1].write_text(tab.exported(), encoding="utf-8")
+
+    assert tab.value("() => window.hacked") is None
+    for path in saved:
+        with browser.file(path) as file:
+            assert file.value("() => document.querySelectorAll('img, script, iframe, a, button').length") == 0
+            assert file.value("() => window.hacked") is None
+            assert file.troubles == []
+
+
 def test_hostile_text_is_text_everywhere(tab: Tab) -> None:
     for place in (
         "/",
