@@ -12,7 +12,7 @@ from setpoint.dashboard.api.models import DashboardSource
 from setpoint.dashboard.plans import PlanMaker
 from setpoint.dashboard.stream import StreamHub, StreamLimits
 from setpoint.dashboard.views.fleet import FleetRows, FleetWatch
-from setpoint.dashboard.views.search import FieldSearch
+from setpoint.dashboard.views.search import FieldSearch, SearchTexts
 from setpoint.dashboard.views.summary import NoProcess, ProcessSource, Summaries
 from setpoint.engine.context import EngineContext
 from setpoint.engine.history.memory_history import HistoryStore
@@ -76,7 +76,8 @@ async def open_backend(
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(session.reading())
         rows, closed = FleetRows(), asyncio.Event()
-        fleet = FleetWatch(engine, rows, is_live=is_live)
+        texts = SearchTexts(engine)
+        fleet = FleetWatch(engine, rows, is_live=is_live, listener=texts)
         summaries = Summaries(rows, process or NoProcess())
         stack.callback(closed.set)
         plans = PlanMaker(session, engine.clock, rows.notify)
@@ -92,7 +93,7 @@ async def open_backend(
             fleet,
             hub,
             plans,
-            FieldSearch(engine, rows),
+            FieldSearch(texts, rows),
             session.fields if running is None else partial(_read_fields, running.engine),
             store if isinstance(store, HistoryStore) else None,
             upgrade_report,
