@@ -24,6 +24,8 @@ from setpoint.library.inspection.records import ResourceDescription, StepExplana
 from setpoint.library.session_reads import SessionReads, declared
 from setpoint.library.targets import get_declared
 
+# In a cluster, where each user may ask for a plan, one is shown to all for so long.
+PLAN_KEPT_SECONDS: Final = 60.0
 DEFAULT_STREAM_LIMITS: Final = StreamLimits()
 
 
@@ -80,7 +82,8 @@ async def open_backend(
         fleet = FleetWatch(engine, rows, is_live=is_live, listener=texts)
         summaries = Summaries(rows, process or NoProcess())
         stack.callback(closed.set)
-        plans = PlanMaker(session, engine.clock, rows.notify)
+        kept = PLAN_KEPT_SECONDS if running is not None and running.shared else 0.0
+        plans = PlanMaker(session, engine.clock, rows.notify, kept)
         stack.push_async_callback(plans.close)
         hub = StreamHub(rows, summaries, plans, engine.clock, limits, closed)
         store = engine.store if running is None else running.engine.store

@@ -10,7 +10,7 @@ from setpoint import __version__
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import RequestRefused
 from setpoint.dashboard.access.viewer import Scope, Viewer
-from setpoint.dashboard.api.models import ActionName, SessionInfo
+from setpoint.dashboard.api.models import ActionName, ProcessAnswer, SessionInfo
 from setpoint.dashboard.api.resource_models import ActionAnswer
 from setpoint.dashboard.backend import Backend
 from setpoint.dashboard.views.details import details_of, relations_of
@@ -82,6 +82,14 @@ class ResourceHandlers:
         visible = await visibility_of(viewer, rows.scopes)
         return answer(await self.backend.hub.summaries.of(viewer, visible.sees))
 
+    async def process(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /process"""
+        source = self.backend.hub.summaries.process
+        state = source.state() if await viewer.sees_processes() else None
+        if state is None:
+            raise RequestRefused(404, "noProcess", "there is no process to show, or you may not see it")
+        return answer(ProcessAnswer(identity=source.identity, state=state))
+
     async def graph(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /graph"""
         rows = await self.backend.fleet.loaded()
@@ -133,9 +141,18 @@ class ResourceHandlers:
     async def make_plan(self, _request: web.Request, viewer: Viewer) -> web.Response:
         """POST /plan"""
         if not self.has_plan:
-            raise RequestRefused(403, "plansOff", "plans are off", "start the dashboard with --plan")
-        self.backend.plans.start()
+            raise RequestRefused(403, "plansOff", "plans are off", "start the process without --no-plan")
+        rows = await self.backend.fleet.loaded()
+        if not viewer.is_unrestricted and not await visible_rows(viewer, rows):
+            raise RequestRefused(403, "nothingToPlan", "there is no resource that you may see")
+        self.backend.plans.start(viewer)
         return answer(await self.backend.plans.shown_to(viewer), 202)
+
+    async def cancel_plan(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """POST /plan/cancel"""
+        if not self.backend.plans.cancel(viewer):
+            raise RequestRefused(403, "notYours", "another user has asked for this plan: it goes on")
+        return answer(await self.backend.plans.shown_to(viewer))
 
     async def upgrade(self, _request: web.Request, viewer: Viewer) -> web.Response:
         """GET /upgrade"""

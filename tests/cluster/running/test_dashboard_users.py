@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 import setpoint
-from setpoint.app.cluster import open_cluster_client
+from setpoint.app.cluster import lease_namespace, open_cluster_client
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
@@ -26,6 +26,7 @@ from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.library.inspection.store_plan import StorePlan
 from setpoint.replay.preview_report import PreviewReport
 from tests.cluster.access import Access
+from tests.cluster.ports import free_port
 from tests.cluster.running.controller_harness import ControllerHarness
 from tests.cluster.running.manifests import bucket
 from tests.dashboard.pages import AT_ONCE, LOOPBACK, Page
@@ -35,6 +36,8 @@ from tests.library.worlds import until
 BUCKETS = "/apis/storage.cnrm.cloud.google.com/v1beta1/namespaces/{}/storagebuckets"
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}"
 DEADLINE = 240.0
+# So many that both processes hold some.
+_SHARDS = 8
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -106,7 +109,8 @@ async def dashboard(namespaces: Namespaces) -> AsyncIterator[dict[str, Page]]:
         stack.push_async_callback(client.close)
         source = DashboardSource(type="cluster", name="kubernetes")
         backend = await enter(open_backend(session, source, limits=AT_ONCE))
-        sign_in = ClusterSignIn(client, session.settings.clock, partial(open_cluster_client, session.settings))
+        leases = lease_namespace(session.settings)
+        sign_in = ClusterSignIn(client, session.settings.clock, partial(open_cluster_client, session.settings), leases)
         options = DashboardOptions(hosts=None, actions=ACTIONS, has_plan=False)
         url = await enter(serving(Dashboard(backend, sign_in, options), LOOPBACK))
         pages = {}
@@ -230,31 +234,106 @@ def test_a_token_that_the_cluster_does_not_know_opens_nothing(namespaces: Namesp
     run(main())
 
 
-def test_the_controller_shows_its_users_what_they_may_list_with_its_history(harness: ControllerHarness) -> None:
+def allow_leases(access: Access, user: str, namespace: str) -> None:
+    """Lets a user see the processes: by the right to list their leases."""
+    place = RBAC.format(namespace)
+    rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list"]}
+    binding = {
+        "metadata": {"name": f"{user}-leases"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": f"{user}-leases"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }
+    for kind, body in (
+        ("roles", {"metadata": {"name": f"{user}-leases"}, "rules": [rule]}),
+        ("rolebindings", binding),
+    ):
+        assert access.call("POST", f"{place}/{kind}", body).status == 201
+    access.until_permitted(user, "list", "leases.coordination.k8s.io", namespace)
+
+
+@asynccontextmanager
+async def page_of(address: str, token: str) -> AsyncIterator[Page]:
+    """The page of another process, for the user with that token."""
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as browser:
+        # Nothing of the backend is used: it is in another process.
+        yield Page(address, cast("Backend", None), browser)
+
+
+async def planned(page: Page) -> Any:
+    """The plan of all resources that a process makes, once it is done."""
+    while (found := await page.get("/plan"))["isRunning"]:
+        await asyncio.sleep(0.01)
+    return found
+
+
+def test_two_controllers_show_each_user_what_that_user_may_see(harness: ControllerHarness) -> None:
     namespace, access = harness.kubectl.namespace, harness.kubectl.access
     allow(access, "alice", namespace, "list", "get", "patch")
-    process = harness.start_controller("--dashboard", "127.0.0.1:0", "--allow-actions")
+    allow_leases(access, "alice", namespace)
+    ports = [free_port(), free_port()]
+    peers = [option for port in ports for option in ("--dashboard-peers", f"127.0.0.1:{port}")]
+    first, second = (
+        harness.start_controller(
+            "--shards", "8", "--dashboard", f"127.0.0.1:{port}", "--allow-actions", *peers, name=name
+        )
+        for port, name in zip(ports, ("first", "second"), strict=True)
+    )
     harness.kubectl.apply(bucket("watched"))
     harness.kubectl.until_ready("storagebucket/watched")
-    (served,) = process.logged("dashboard")
-    headers = {"Authorization": f"Bearer {access.token_of('alice').strip()}"}
+    harness.in_cloud(lambda cloud: cloud.edit("/b/watched", {"storageClass": "NEARLINE"}))
+    own, tokens = bucket_id(namespace, "watched"), {user: access.token_of(user).strip() for user in ("alice", "bob")}
+    addresses = [process.logged("dashboard")[0]["address"] for process in (first, second)]
 
-    async def main() -> None:
-        async with aiohttp.ClientSession(headers=headers) as browser:
-            # Nothing of the backend is used: it is in another process.
-            page = Page(served["address"], cast("Backend", None), browser)
-            own = bucket_id(namespace, "watched")
+    async def of_alice(address: str) -> None:
+        async with page_of(address, tokens["alice"]) as page:
             rows = await page.get("/resources")
             timeline = await page.get(f"/resources/{own}/timeline")
             fields = await page.get(f"/resources/{own}/fields")
-            paused = await page.post(f"/resources/{own}/actions/pause")
+            summary = await page.get("/summary")
+            while sum(len(one["shards"]) for one in summary["processes"] if one["state"]) < _SHARDS:
+                await asyncio.sleep(0.1)
+                summary = await page.get("/summary")
+            started = await page.post("/plan")
+            plan = await planned(page)
 
             assert [one["id"] for one in rows["resources"] if one["namespace"] == namespace] == [own]
+            # Whichever process took the step.
             assert [one["decision"] for one in timeline["entries"] if one["type"] == "step"] == ["create"]
             (write,) = [one for one in timeline["entries"] if one["type"] == "write"]
             assert [one["method"] for one in write["requests"]] == ["POST"]
             assert (fields["isFresh"], fields["trouble"]) == (True, "")
-            assert paused.status == 202
+            assert [one["identity"].rpartition("-")[0] for one in summary["processes"]] == ["first", "second"]
+            assert [one["state"]["phase"] for one in summary["processes"]] == ["running", "running"]
+            assert summary["process"]["phase"] == "running"
+            assert (await page.get("/process"))["identity"] in [one["identity"] for one in summary["processes"]]
+            assert started.status == 202
+            (change,) = [one for one in plan["resources"] if one["id"] == own]
+            assert (change["action"], [one["path"] for one in change["fields"]]) == ("update", ["spec.storageClass"])
+            assert (plan["total"], plan["counts"]["update"], plan["error"]) == (len(plan["resources"]), 1, None)
+
+    async def of_bob(address: str) -> None:
+        async with page_of(address, tokens["bob"]) as page:
+            rows, summary, plan = await page.get("/resources"), await page.get("/summary"), await page.get("/plan")
+            process, started = await page.send("GET", "/api/v1/process"), await page.post("/plan")
+            cancelled = await page.post("/plan/cancel")
+
+            assert [one for one in rows["resources"] if one["namespace"] == namespace] == []
+            assert (summary["process"], summary["processes"]) == (None, [])
+            assert (process.status, process.code) == (404, "noProcess")
+            assert (plan["resources"], plan["total"], plan["done"], plan["counts"]["update"]) == ([], 0, 0, 0)
+            assert (started.status, started.code) == (403, "nothingToPlan")
+            assert (cancelled.status, cancelled.body["resources"]) == (200, [])
+            for part in ("", "/fields", "/timeline", "/timeline?alone=1"):
+                assert (await page.send("GET", f"/api/v1/resources/{own}{part}")).status == 404
+            assert (await page.get("/search?q=watched"))["ids"] == []
+            assert (await page.get(f"/graph?focus={own}"))["nodes"] == []
+
+    async def main() -> None:
+        for address in addresses:
+            await of_alice(address)
+            await of_bob(address)
+        async with page_of(addresses[0], tokens["alice"]) as page:
+            assert (await page.post(f"/resources/{own}/actions/pause")).status == 202
 
     run(main())
     annotations = harness.kubectl.get("storagebucket/watched")["metadata"]["annotations"]

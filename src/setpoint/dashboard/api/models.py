@@ -195,6 +195,15 @@ class ProcessLease(Model, frozen=True, kw_only=True):
     shards: tuple[int, ...]
     is_this: bool
     renewed: str
+    # What it does; null where it does not say.
+    state: ProcessState | None = None
+
+
+class ProcessAnswer(Model, frozen=True, kw_only=True):
+    """The process that was asked: its identity, which is null outside of a cluster, and what it does."""
+
+    identity: str | None
+    state: ProcessState
 
 
 class Summary(Model, frozen=True, kw_only=True):
