@@ -24,9 +24,11 @@ from setpoint.dashboard.access.viewer import LocalViewer
 from setpoint.dashboard.actions import ACTIONS, SessionActions
 from setpoint.dashboard.api.models import DashboardSource
 from setpoint.dashboard.backend import open_backend
+from setpoint.dashboard.histories import HistorySources
 from setpoint.dashboard.peers import Peers
 from setpoint.dashboard.process import LeasesInCluster, RunningProcess
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
+from setpoint.dashboard.views.audit_history import AuditHistory
 from setpoint.errors import UserError
 from setpoint.library.controller import Controllers
 from setpoint.library.outcome import ExitCode
@@ -122,7 +124,10 @@ async def served_beside(
             sign_in = OneTimeTokens(LocalViewer(SessionActions(session)), lambda token: _print_url(dashboard, token))
             options = DashboardOptions(actions=actions, has_plan=page.has_plan)
         source = DashboardSource(type="cluster" if opened.shared else "store", name=settings.store)
-        backend = await stack.enter_async_context(open_backend(session, source, process=process, running=opened))
+        beside = HistorySources(None if page.audit is None else AuditHistory(Path(page.audit)), peers)
+        backend = await stack.enter_async_context(
+            open_backend(session, source, process=process, running=opened, beside=beside)
+        )
         dashboard = Dashboard(backend, sign_in, options)
         address = await stack.enter_async_context(serving(dashboard, page.listen))
         _log.info("dashboard", extra={"address": address})

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import datetime
 from functools import partial
 from typing import Final
 
 from setpoint.app import OpenedEngine
 from setpoint.core.values.deferred_dataclass import dataclass, replace
+from setpoint.core.values.durations import rfc3339
 from setpoint.dashboard.api.models import DashboardSource
+from setpoint.dashboard.histories import NO_SOURCES, Histories, HistorySources
 from setpoint.dashboard.plans import PlanMaker
 from setpoint.dashboard.stream import StreamHub, StreamLimits
 from setpoint.dashboard.views.fleet import FleetRows, FleetWatch
@@ -42,8 +45,7 @@ class Backend:
     search: FieldSearch
     # The fields of a resource, with its live object read now.
     fields: Callable[[ResourceRef], Awaitable[FieldListing]]
-    # Where histories are kept; in a cluster, the store of the controllers of this process.
-    history: HistoryStore | None
+    histories: Histories
     upgrade_report: bytes | None = None
     is_live: bool = True
     # Whether controllers run in this process.
@@ -59,6 +61,13 @@ class Backend:
         )
         return ResourceDescription(found, await engine.store.events(ref)), explained
 
+    async def next_step_of(self, ref: ResourceRef, token: str | None) -> str | None:
+        """When the next step of a resource is due: by this process, or one that is asked with the token of a user."""
+        seconds = self.hub.summaries.process.seconds_until_step(ref)
+        if seconds is not None:
+            return rfc3339(int(datetime.fromisoformat(self.engine.clock.now()).timestamp() + seconds))
+        return None if token is None else await self.histories.next_step_of(ref, token)
+
 
 @asynccontextmanager
 async def open_backend(
@@ -67,6 +76,7 @@ async def open_backend(
     *,
     process: ProcessSource | None = None,
     running: OpenedEngine | None = None,
+    beside: HistorySources = NO_SOURCES,
     upgrade_report: bytes | None = None,
     limits: StreamLimits = DEFAULT_STREAM_LIMITS,
 ) -> AsyncIterator[Backend]:
@@ -98,7 +108,7 @@ async def open_backend(
             plans,
             FieldSearch(texts, rows),
             session.fields if running is None else partial(_read_fields, running.engine),
-            store if isinstance(store, HistoryStore) else None,
+            Histories(engine, store if isinstance(store, HistoryStore) else None, beside.audit, beside.peers),
             upgrade_report,
             is_live,
             running is not None,

@@ -134,19 +134,21 @@ class PlanMaker:
 
     async def shown_to(self, viewer: Viewer) -> FleetPlan:
         """The plan of what a viewer may see."""
-        results = () if self.made is None else self.made.plan.results
+        # As it is before rights are asked for: a plan may end meanwhile.
+        made, is_running, error = self.made, self.is_running, self._error_for(viewer)
+        results = () if made is None else made.plan.results
         visible = await visibility_of(viewer, {*(Scope.of(one.ref) for one in results), *self._expected})
         shown = [planned_resource(one) for one in results if visible.sees(one.ref)]
         counts: Counter[str] = Counter(one.action for one in shown)
         progress = self.progress(visible.sees_scope) or PlanProgress(done=len(shown), total=len(shown))
         return FleetPlan(
-            made_at=None if self.made is None else self.made.at,
-            is_running=self.is_running,
+            made_at=None if made is None else made.at,
+            is_running=is_running,
             done=progress.done,
             total=progress.total,
             counts=PlanCounts(**counts),
             resources=tuple(shown),
-            error=self._error_for(viewer),
+            error=error,
         )
 
     def _error_for(self, viewer: Viewer) -> str | None:

@@ -16,6 +16,7 @@ from setpoint.core.values.durations import rfc3339
 from setpoint.dashboard.api.models import Budget, ProcessAnswer, ProcessLease, ProcessState, QueueDepth, Rates
 from setpoint.dashboard.peers import Peers
 from setpoint.engine.ports import Clock, Lease, Store
+from setpoint.engine.resource import ResourceRef
 from setpoint.errors import StoreError
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.sharding.assignment import MEMBER_PREFIX
@@ -126,6 +127,11 @@ class RunningProcess:
         turn = 0 if self.identity is None else self._clock.monotonic() // _OTHERS_SECONDS
         return None if state is None else (state.activity, turn)
 
+    def seconds_until_step(self, ref: ResourceRef) -> float | None:
+        """See ProcessSource."""
+        controller = self.manager.controllers.get(ref.group_kind)
+        return None if controller is None else controller.queue.seconds_until(ref)
+
     async def processes(self, token: str | None) -> Sequence[ProcessLease]:
         """See ProcessSource."""
         own, now = self.identity, self._clock.monotonic()
@@ -173,6 +179,10 @@ class LeasesInCluster:
         return self.clock.monotonic() // _OTHERS_SECONDS
 
     def state(self) -> ProcessState | None:
+        """See ProcessSource."""
+        return None
+
+    def seconds_until_step(self, ref: ResourceRef) -> float | None:
         """See ProcessSource."""
         return None
 

@@ -31,7 +31,7 @@ from tests.cluster.running.controller_harness import ControllerHarness
 from tests.cluster.running.manifests import bucket
 from tests.dashboard.pages import AT_ONCE, LOOPBACK, Page
 from tests.dashboard.test_stream import Events
-from tests.library.worlds import until
+from tests.library.worlds import WEBSITE, until
 
 BUCKETS = "/apis/storage.cnrm.cloud.google.com/v1beta1/namespaces/{}/storagebuckets"
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}"
@@ -280,7 +280,7 @@ def test_two_controllers_show_each_user_what_that_user_may_see(harness: Controll
     )
     harness.kubectl.apply(bucket("watched"))
     harness.kubectl.until_ready("storagebucket/watched")
-    harness.in_cloud(lambda cloud: cloud.edit("/b/watched", {"storageClass": "NEARLINE"}))
+    harness.in_cloud(lambda cloud: cloud.edit("/b/watched", WEBSITE))
     own, tokens = bucket_id(namespace, "watched"), {user: access.token_of(user).strip() for user in ("alice", "bob")}
     addresses = [process.logged("dashboard")[0]["address"] for process in (first, second)]
 
@@ -306,9 +306,10 @@ def test_two_controllers_show_each_user_what_that_user_may_see(harness: Controll
             assert [one["state"]["phase"] for one in summary["processes"]] == ["running", "running"]
             assert summary["process"]["phase"] == "running"
             assert (await page.get("/process"))["identity"] in [one["identity"] for one in summary["processes"]]
-            assert started.status == 202
+            assert (started.status, plan["error"]) == (202, None)
             (change,) = [one for one in plan["resources"] if one["id"] == own]
-            assert (change["action"], [one["path"] for one in change["fields"]]) == ("update", ["spec.storageClass"])
+            assert change["error"] is None
+            assert (change["action"], [one["path"] for one in change["fields"]]) == ("update", ["spec.website.mainPageSuffix"])
             assert (plan["total"], plan["counts"]["update"], plan["error"]) == (len(plan["resources"]), 1, None)
 
     async def of_bob(address: str) -> None:
@@ -319,7 +320,7 @@ def test_two_controllers_show_each_user_what_that_user_may_see(harness: Controll
 
             assert [one for one in rows["resources"] if one["namespace"] == namespace] == []
             assert (summary["process"], summary["processes"]) == (None, [])
-            assert (process.status, process.code) == (404, "noProcess")
+            assert (process.status, process.code) == (403, "processesHidden")
             assert (plan["resources"], plan["total"], plan["done"], plan["counts"]["update"]) == ([], 0, 0, 0)
             assert (started.status, started.code) == (403, "nothingToPlan")
             assert (cancelled.status, cancelled.body["resources"]) == (200, [])

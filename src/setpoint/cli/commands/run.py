@@ -23,7 +23,7 @@ from setpoint.errors import UserError
 from setpoint.library.controller import ControllerOptions, Controllers, open_for_controllers
 from setpoint.library.outcome import ExitCode
 from setpoint.runtime import logs
-from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog, append_after
+from setpoint.runtime.audit_log import STANDARD_OUTPUT, AuditedRequests, AuditedSteps, AuditLog, append_after
 from setpoint.runtime.manager import freeze_index
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.sharding.assignment import new_identity
@@ -104,6 +104,8 @@ class ServedPage:
     allows_actions: bool
     has_plan: bool
     peers: "tuple[ListenAddress, ...]"
+    # The file of `--audit`; None for standard output.
+    audit: str | None
 
 
 def _served_page(options: Mapping[str, Any]) -> ServedPage | None:
@@ -117,7 +119,8 @@ def _served_page(options: Mapping[str, Any]) -> ServedPage | None:
     peers = tuple(map(_listen_address, options["dashboard_peers"]))
     if any(not one.host or not one.port for one in peers):
         raise UserError("--dashboard-peers: write HOST:PORT, such as setpoint-metrics.setpoint-system.svc:8081")
-    return ServedPage(_listen_address(options["dashboard"]), options["allow_actions"], options["plan"], peers)
+    audit = None if options["audit"] == STANDARD_OUTPUT else options["audit"]
+    return ServedPage(_listen_address(options["dashboard"]), options["allow_actions"], options["plan"], peers, audit)
 
 
 @dataclass(frozen=True, slots=True)

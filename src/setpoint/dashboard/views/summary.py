@@ -17,6 +17,7 @@ from setpoint.dashboard.api.models import (
     Summary,
 )
 from setpoint.dashboard.views.fleet import FleetRows
+from setpoint.engine.resource import ResourceRef
 
 _MAX_ATTENTION: Final = 50
 # What needs a person first.
@@ -47,6 +48,10 @@ class ProcessSource(Protocol):
         """What changes when a process did something."""
         ...
 
+    def seconds_until_step(self, ref: ResourceRef) -> float | None:
+        """The seconds until this process takes the next step of a resource by itself; None when it will not."""
+        ...
+
 
 class NoProcess:
     """For a page that is served beside the controllers."""
@@ -66,6 +71,10 @@ class NoProcess:
 
     @property
     def activity(self) -> object:
+        """See ProcessSource."""
+        return None
+
+    def seconds_until_step(self, ref: ResourceRef) -> float | None:
         """See ProcessSource."""
         return None
 
