@@ -34,6 +34,7 @@ from setpoint.library.controller import Controllers
 from setpoint.library.outcome import ExitCode
 from setpoint.library.session import Session, handed_over
 from setpoint.library.session_engines import RecordedEngines, SessionEngines
+from setpoint.runtime import logs
 from setpoint.runtime.limited_server import ListenAddress, parse_listen_address
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def serve_dashboard(options: dict[str, Any]) -> int:
 
 
 async def _serve(request: CommandRequest, options: PageOptions) -> ExitCode:
+    logs.configure(logs.LogFormat.AUTO, logging.WARNING, sys.stderr)
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(_opened(request, options))
         report = None if options.upgrade_report is None else _read_report(options.upgrade_report)
@@ -119,6 +121,8 @@ async def served_beside(
             options = DashboardOptions(hosts=None, actions=actions, has_plan=page.has_plan)
         else:
             require_loopback("--dashboard", page.listen)
+            if page.peers:
+                raise UserError("--dashboard-peers is for processes of a cluster, and this store has one process alone")
             session = Session(settings, engines=SessionEngines(settings, opened=opened))
             await stack.enter_async_context(handed_over(session, controllers))
             sign_in = OneTimeTokens(LocalViewer(SessionActions(session)), lambda token: _print_url(dashboard, token))

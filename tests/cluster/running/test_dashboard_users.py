@@ -309,7 +309,10 @@ def test_two_controllers_show_each_user_what_that_user_may_see(harness: Controll
             assert (started.status, plan["error"]) == (202, None)
             (change,) = [one for one in plan["resources"] if one["id"] == own]
             assert change["error"] is None
-            assert (change["action"], [one["path"] for one in change["fields"]]) == ("update", ["spec.website.mainPageSuffix"])
+            assert (change["action"], [one["path"] for one in change["fields"]]) == (
+                "update",
+                ["spec.website.mainPageSuffix"],
+            )
             assert (plan["total"], plan["counts"]["update"], plan["error"]) == (len(plan["resources"]), 1, None)
 
     async def of_bob(address: str) -> None:

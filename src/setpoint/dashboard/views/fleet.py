@@ -191,11 +191,17 @@ class FleetWatch:
         self._is_live = is_live
         self._loaded = asyncio.Event()
         self._wanted = asyncio.Event()
+        # Set once the store was read, or could not be, and why it could not.
+        self._tried = asyncio.Event()
+        self._trouble = ""
 
     async def loaded(self) -> FleetRows:
-        """The rows, once all of them are there."""
+        """The rows, once all of them are there. StoreError while the store cannot be read at all."""
         self.begin()
-        await self._loaded.wait()
+        if not self._loaded.is_set():
+            await self._tried.wait()
+        if not self._loaded.is_set():
+            raise StoreError(self._trouble)
         return self.rows
 
     def begin(self) -> None:
@@ -228,6 +234,8 @@ class FleetWatch:
             except StoreError as error:
                 if isinstance(error, RevisionExpired):
                     since = None
+                self._trouble = str(error)
+                self._tried.set()
                 delay = backoff.next()
                 _log.warning("watch of the dashboard broke off", extra={"why": str(error), "seconds": round(delay, 3)})
                 await self._engine.clock.sleep(delay)
@@ -245,6 +253,7 @@ class FleetWatch:
         for ref in gone:
             self._drop(ref)
         self._loaded.set()
+        self._tried.set()
         return since
 
     def _handle(self, change: ResourceChange) -> None:
