@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from setpoint.core.decide import Cookie
 from setpoint.dashboard.api.resource_models import Entry
-from setpoint.dashboard.views.audit_history import AuditHistory
+from setpoint.dashboard.views.audit_history import MAX_BYTES, AuditHistory
 from setpoint.dashboard.views.timeline import entries_of, merged_timeline
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
@@ -52,8 +52,8 @@ def written(second: int, identity: str, subject: dict[str, Any] = SUBJECT, chang
     )
 
 
-def entries(file: Path, before: str = "", **options: int) -> list[Entry]:
-    return entries_of(asyncio.run(AuditHistory(file, **options).entries(REF, before)))
+def entries(file: Path, before: str = "", most_bytes: int = MAX_BYTES) -> list[Entry]:
+    return entries_of(asyncio.run(AuditHistory(file, most_bytes).entries(REF, before)))
 
 
 @pytest.mark.laws
