@@ -90,13 +90,10 @@ async def open_backend(
         rows, closed = FleetRows(), asyncio.Event()
         texts = SearchTexts(engine)
         fleet = FleetWatch(engine, rows, is_live=is_live, listener=texts)
-        summaries = Summaries(rows, process or NoProcess())
         stack.callback(closed.set)
-        kept = PLAN_KEPT_SECONDS if running is not None and running.shared else 0.0
-        plans = PlanMaker(session, engine.clock, rows.notify, kept)
+        plans = PlanMaker(session, engine.clock, rows.notify, _plan_kept_seconds(running))
         stack.push_async_callback(plans.close)
-        hub = StreamHub(rows, summaries, plans, engine.clock, limits, closed)
-        store = engine.store if running is None else running.engine.store
+        hub = StreamHub(rows, Summaries(rows, process or NoProcess()), plans, engine.clock, limits, closed)
         await stack.enter_async_context(fleet.running())
         await stack.enter_async_context(in_background(hub.watch_process()))
         yield Backend(
@@ -108,11 +105,20 @@ async def open_backend(
             plans,
             FieldSearch(texts, rows),
             session.fields if running is None else partial(_read_fields, running.engine),
-            Histories(engine, store if isinstance(store, HistoryStore) else None, beside.audit, beside.peers),
+            _histories(engine, running, beside),
             upgrade_report,
             is_live,
             running is not None,
         )
+
+
+def _plan_kept_seconds(running: OpenedEngine | None) -> float:
+    return PLAN_KEPT_SECONDS if running is not None and running.shared else 0.0
+
+
+def _histories(engine: EngineContext, running: OpenedEngine | None, beside: HistorySources) -> Histories:
+    store = engine.store if running is None else running.engine.store
+    return Histories(engine, store if isinstance(store, HistoryStore) else None, beside.audit, beside.peers)
 
 
 async def _read_fields(engine: EngineContext, ref: ResourceRef) -> FieldListing:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -266,78 +266,110 @@ async def planned(page: Page) -> Any:
     return found
 
 
-def test_two_controllers_show_each_user_what_that_user_may_see(harness: ControllerHarness) -> None:
+@dataclass(frozen=True, slots=True)
+class TwoControllers:
+    """Two controllers that know each other, with the pages of a user who may list a bucket and leases, and another."""
+
+    namespace: str
+    addresses: tuple[str, ...]
+    tokens: dict[str, str]
+
+    @property
+    def own(self) -> str:
+        """The bucket."""
+        return bucket_id(self.namespace, "watched")
+
+    def page(self, address: str, user: str) -> AbstractAsyncContextManager[Page]:
+        """The page of one of them, for a user."""
+        return page_of(address, self.tokens[user])
+
+
+@pytest.fixture
+def two(harness: ControllerHarness) -> TwoControllers:
     namespace, access = harness.kubectl.namespace, harness.kubectl.access
     allow(access, "alice", namespace, "list", "get", "patch")
     allow_leases(access, "alice", namespace)
     ports = [free_port(), free_port()]
     peers = [option for port in ports for option in ("--dashboard-peers", f"127.0.0.1:{port}")]
-    first, second = (
-        harness.start_controller(
-            "--shards", "8", "--dashboard", f"127.0.0.1:{port}", "--allow-actions", *peers, name=name
-        )
+    options = ("--shards", str(_SHARDS), "--allow-actions", *peers)
+    processes = [
+        harness.start_controller("--dashboard", f"127.0.0.1:{port}", *options, name=name)
         for port, name in zip(ports, ("first", "second"), strict=True)
-    )
+    ]
     harness.kubectl.apply(bucket("watched"))
     harness.kubectl.until_ready("storagebucket/watched")
     harness.in_cloud(lambda cloud: cloud.edit("/b/watched", WEBSITE))
-    own, tokens = bucket_id(namespace, "watched"), {user: access.token_of(user).strip() for user in ("alice", "bob")}
-    addresses = [process.logged("dashboard")[0]["address"] for process in (first, second)]
+    addresses = tuple(process.logged("dashboard")[0]["address"] for process in processes)
+    return TwoControllers(namespace, addresses, {user: access.token_of(user).strip() for user in ("alice", "bob")})
 
-    async def of_alice(address: str) -> None:
-        async with page_of(address, tokens["alice"]) as page:
-            rows = await page.get("/resources")
-            timeline = await page.get(f"/resources/{own}/timeline")
-            fields = await page.get(f"/resources/{own}/fields")
-            summary = await page.get("/summary")
-            while sum(len(one["shards"]) for one in summary["processes"] if one["state"]) < _SHARDS:
-                await asyncio.sleep(0.1)
-                summary = await page.get("/summary")
-            started = await page.post("/plan")
-            plan = await planned(page)
 
-            assert [one["id"] for one in rows["resources"] if one["namespace"] == namespace] == [own]
-            # Whichever process took the step.
-            assert [one["decision"] for one in timeline["entries"] if one["type"] == "step"] == ["create"]
-            (write,) = [one for one in timeline["entries"] if one["type"] == "write"]
-            assert [one["method"] for one in write["requests"]] == ["POST"]
-            assert (fields["isFresh"], fields["trouble"]) == (True, "")
-            assert [one["identity"].rpartition("-")[0] for one in summary["processes"]] == ["first", "second"]
-            assert [one["state"]["phase"] for one in summary["processes"]] == ["running", "running"]
-            assert summary["process"]["phase"] == "running"
-            assert (await page.get("/process"))["identity"] in [one["identity"] for one in summary["processes"]]
-            assert (started.status, plan["error"]) == (202, None)
-            (change,) = [one for one in plan["resources"] if one["id"] == own]
-            assert change["error"] is None
-            assert (change["action"], [one["path"] for one in change["fields"]]) == (
-                "update",
-                ["spec.website.mainPageSuffix"],
-            )
-            assert (plan["total"], plan["counts"]["update"], plan["error"]) == (len(plan["resources"]), 1, None)
+async def shows_the_resource(page: Page, two: TwoControllers) -> None:
+    rows, details = await page.get("/resources"), await page.get(f"/resources/{two.own}")
+    timeline = await page.get(f"/resources/{two.own}/timeline")
+    fields = await page.get(f"/resources/{two.own}/fields")
 
-    async def of_bob(address: str) -> None:
-        async with page_of(address, tokens["bob"]) as page:
-            rows, summary, plan = await page.get("/resources"), await page.get("/summary"), await page.get("/plan")
-            process, started = await page.send("GET", "/api/v1/process"), await page.post("/plan")
-            cancelled = await page.post("/plan/cancel")
+    assert [one["id"] for one in rows["resources"] if one["namespace"] == two.namespace] == [two.own]
+    # Whichever process took the step, and takes the next one.
+    assert details["nextStep"]["time"] is not None
+    assert [one["decision"] for one in timeline["entries"] if one["type"] == "step"] == ["create"]
+    (write,) = [one for one in timeline["entries"] if one["type"] == "write"]
+    assert [one["method"] for one in write["requests"]] == ["POST"]
+    assert (fields["isFresh"], fields["trouble"]) == (True, "")
 
-            assert [one for one in rows["resources"] if one["namespace"] == namespace] == []
-            assert (summary["process"], summary["processes"]) == (None, [])
-            assert (process.status, process.code) == (403, "processesHidden")
-            assert (plan["resources"], plan["total"], plan["done"], plan["counts"]["update"]) == ([], 0, 0, 0)
-            assert (started.status, started.code) == (403, "nothingToPlan")
-            assert (cancelled.status, cancelled.body["resources"]) == (200, [])
-            for part in ("", "/fields", "/timeline", "/timeline?alone=1"):
-                assert (await page.send("GET", f"/api/v1/resources/{own}{part}")).status == 404
-            assert (await page.get("/search?q=watched"))["ids"] == []
-            assert (await page.get(f"/graph?focus={own}"))["nodes"] == []
 
+async def shows_the_processes(page: Page) -> None:
+    summary = await page.get("/summary")
+    # What the other one does is asked for now and then.
+    while sum(len(one["shards"]) for one in summary["processes"] if one["state"]) < _SHARDS:
+        await asyncio.sleep(0.1)
+        summary = await page.get("/summary")
+
+    assert [one["identity"].rpartition("-")[0] for one in summary["processes"]] == ["first", "second"]
+    assert [one["state"]["phase"] for one in summary["processes"]] == ["running", "running"]
+    assert summary["process"]["phase"] == "running"
+    assert (await page.get("/process"))["identity"] in [one["identity"] for one in summary["processes"]]
+
+
+async def makes_a_plan(page: Page, two: TwoControllers) -> None:
+    started = await page.post("/plan")
+    plan = await planned(page)
+
+    assert (started.status, plan["error"]) == (202, None)
+    (change,) = [one for one in plan["resources"] if one["id"] == two.own]
+    paths = [one["path"] for one in change["fields"]]
+    assert (change["action"], change["error"], paths) == ("update", None, ["spec.website.mainPageSuffix"])
+    assert (plan["total"], plan["counts"]["update"]) == (len(plan["resources"]), 1)
+
+
+async def shows_nothing(page: Page, two: TwoControllers) -> None:
+    rows, summary, plan = await page.get("/resources"), await page.get("/summary"), await page.get("/plan")
+    process, started = await page.send("GET", "/api/v1/process"), await page.post("/plan")
+    cancelled = await page.post("/plan/cancel")
+
+    assert [one for one in rows["resources"] if one["namespace"] == two.namespace] == []
+    assert (summary["process"], summary["processes"]) == (None, [])
+    assert (process.status, process.code) == (403, "processesHidden")
+    assert (plan["resources"], plan["total"], plan["done"], plan["counts"]["update"]) == ([], 0, 0, 0)
+    assert (started.status, started.code) == (403, "nothingToPlan")
+    assert (cancelled.status, cancelled.body["resources"]) == (200, [])
+    for part in ("", "/fields", "/timeline", "/timeline?alone=1", "?alone=1"):
+        assert (await page.send("GET", f"/api/v1/resources/{two.own}{part}")).status == 404
+    assert (await page.get("/search?q=watched"))["ids"] == []
+    assert (await page.get(f"/graph?focus={two.own}"))["nodes"] == []
+
+
+def test_each_of_two_controllers_shows_each_user_what_that_user_may_see(
+    harness: ControllerHarness, two: TwoControllers
+) -> None:
     async def main() -> None:
-        for address in addresses:
-            await of_alice(address)
-            await of_bob(address)
-        async with page_of(addresses[0], tokens["alice"]) as page:
-            assert (await page.post(f"/resources/{own}/actions/pause")).status == 202
+        for address in two.addresses:
+            async with two.page(address, "alice") as hers, two.page(address, "bob") as his:
+                await shows_the_resource(hers, two)
+                await shows_the_processes(hers)
+                await makes_a_plan(hers, two)
+                await shows_nothing(his, two)
+        async with two.page(two.addresses[0], "alice") as hers:
+            assert (await hers.post(f"/resources/{two.own}/actions/pause")).status == 202
 
     run(main())
     annotations = harness.kubectl.get("storagebucket/watched")["metadata"]["annotations"]
