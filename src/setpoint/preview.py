@@ -79,12 +79,13 @@ async def open_preview(
     store: Store | None = None,
     guards_threads: bool = True,
     lists: bool = False,
+    for_tenants: bool = False,
 ) -> AsyncIterator[PreviewSession]:
     """A session on live services: every write to a cloud, a cluster or the store is blocked.
 
     Each request is sent once, and its answer recorded: both previews of a resource see the same. `store` is one that is
     open already; `guards_threads` is for a process that does nothing else. With `lists`, objects that are as they were
-    when their resources settled are observed together.
+    when their resources settled are observed together. `for_tenants`: as a controller does, on behalf of each tenant.
     """
     blocked_writes, http_recording = BlockedWrites(), HttpRecording() if http_recording is None else http_recording
     settings = replace(settings, clock=FixedClock(settings.clock.now()))
@@ -99,7 +100,8 @@ async def open_preview(
     ):
         environment = RecordingEnvironment(settings.environment, http_recording.environment)
         wiring = ClientWiring(interceptor, environment=environment, opened=store)
-        async with open_app(settings, StoreAccess.READ, wiring) as opened:
+        access = StoreAccess.PREVIEW if for_tenants else StoreAccess.READ
+        async with open_app(settings, access, wiring) as opened:
             snapshot = await take_snapshot(opened.engine.store, blocked_writes, is_whole=not opened.shared)
             engine = replace(opened.engine, store=snapshot)
             if opened.engine.tenancy is not None:

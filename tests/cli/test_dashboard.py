@@ -105,6 +105,10 @@ def test_a_recording_is_shown_without_its_store(workspace: Workspace) -> None:
         (("dashboard", "--recording", "none.jsonl"), "none.jsonl"),
         (("dashboard", "--recording", "a", "--allow-actions"), "nothing can be done to a recording"),
         (("run", "--dashboard", "0.0.0.0:0"), "other machines reach that"),
+        (("run", "--allow-actions"), "--allow-actions is for the page of --dashboard"),
+        (("run", "--no-plan"), "--no-plan is for the page of --dashboard"),
+        (("run", "--dashboard", "127.0.0.1:0", "--dashboard-peers", ":80"), "--dashboard-peers: write HOST:PORT"),
+        (("run", "--dashboard", "127.0.0.1:0", "--dashboard-peers", "a:1"), "--dashboard-peers is for processes of a"),
     ],
 )
 def test_mistakes_are_told(workspace: Workspace, arguments: tuple[str, ...], message: str) -> None:

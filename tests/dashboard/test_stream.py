@@ -180,6 +180,7 @@ class ChangingRights:
 
     user = "alice"
     is_unrestricted = False
+    token = None
 
     def __init__(self) -> None:
         self.namespaces = {"default"}
@@ -189,6 +190,9 @@ class ChangingRights:
 
     async def decide(self, scopes: Collection[Scope]) -> Mapping[Scope, bool]:
         return {scope: scope.namespace in self.namespaces for scope in scopes}
+
+    async def sees_processes(self) -> bool:
+        return False
 
     async def act(self, ref: ResourceRef, action: ActionName) -> None:
         raise AssertionError("nothing is done here")

@@ -17,7 +17,7 @@ from setpoint.app.kinds import catalogue_types
 from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.manifests import controller_manifests, service_monitor
+from setpoint.deployment.manifests import controller_manifests, dashboard_service, service_monitor
 from setpoint.deployment.rbac import (
     POLICY_VALIDATIONS,
     POLICY_VARIABLES,
@@ -26,6 +26,7 @@ from setpoint.deployment.rbac import (
     controller_rbac,
     lease_rules,
     resource_of,
+    review_rules,
     tenant_rules,
     writing_role,
 )
@@ -58,6 +59,7 @@ def _for_kustomize() -> dict[Path, Json]:
         **_with_list(KUSTOMIZE / "crds", list(types().values())),
         **_with_list(KUSTOMIZE / "base", controller_manifests(DEFAULT, access(DEFAULT_KINDS))),
         **_one_by_one(KUSTOMIZE / "components/namespaced", narrow),
+        **_one_by_one(KUSTOMIZE / "components/dashboard", [dashboard_service(Installation())]),
         **_one_by_one(KUSTOMIZE / "components/service-monitor", [service_monitor(Installation())]),
     }
 
@@ -69,6 +71,7 @@ def _for_helm() -> dict[Path, Json]:
         **_one_by_one(CHART / "files/policies", map(_kept, annotation_policies())),
         CHART / "files/rules/tenants.yaml": tenant_rules(),
         CHART / "files/rules/leases.yaml": lease_rules(),
+        CHART / "files/rules/reviews.yaml": review_rules(),
         CHART / "files/write-policy.yaml": {
             "variables": list(POLICY_VARIABLES),
             "validations": list(POLICY_VALIDATIONS),

@@ -53,6 +53,7 @@ def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
         ([f"kinds={{{','.join(ALL_KINDS)}}}"], {"kinds": ALL_KINDS}),
         (["kinds={KbsConfig,TrusteeConfig}", "watchNamespace=a"], {"kinds": TRUSTEE_KINDS, "watch_namespace": "a"}),
         ([f"image.digest=sha256:{'0' * 64}"], {"image": f"setpoint@sha256:{'0' * 64}"}),
+        (["dashboard.enabled=true"], {"dashboard": True}),
         (["tenancy=single"], {"tenancy": TenancyMode.SINGLE}),
         (["cookieLocation=annotation"], {"cookies": CookieLocation.ANNOTATION}),
     ],
@@ -90,6 +91,7 @@ def test_the_crds_of_the_kinds_are_installed_and_kept_on_uninstall(settings: lis
     ("settings", "message"),
     [
         (["kinds={SQLInstant}"], 'kinds: no kind "SQLInstant" is known here; there is iampartialpolicy, '),
+        (["dashboard.enabled=true", "watchNamespace=team"], "leave one of the two out"),
         (["kinds={TrusteeConfig}"], "kinds: a TrusteeConfig makes a KbsConfig, which has to be handled as well"),
         (
             ["watchNamespace=team", "serviceAccount.name=setpoint"],

@@ -107,6 +107,17 @@ def test_a_component_keeps_cookies_in_annotations(kubectl_alone: Kubectl, tmp_pa
     assert built == process(DEFAULT)
 
 
+def test_a_component_serves_the_dashboard_as_the_command_installs_it(kubectl_alone: Kubectl, tmp_path: Path) -> None:
+    copytree(KUSTOMIZE, tmp_path / "kustomize")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "kustomization.yaml").write_text(
+        "resources: [../kustomize/base]\ncomponents: [../kustomize/components/dashboard]\n", encoding="utf-8"
+    )
+
+    assert in_stream(kubectl_alone("kustomize", str(mine))) == process(replace(DEFAULT, dashboard=True))
+
+
 def test_every_component_that_needs_a_value_has_an_overlay() -> None:
     used = {
         Path(found).name
@@ -116,5 +127,6 @@ def test_every_component_that_needs_a_value_has_an_overlay() -> None:
 
     assert {folder.name for folder in (KUSTOMIZE / "components").iterdir()} - used == {
         "cookie-annotation",
+        "dashboard",
         "service-monitor",
     }

@@ -115,6 +115,13 @@ def open_cluster_client(settings: AppSettings, token: str | None = None) -> "Kub
     return KubernetesClient(connection, http=http)
 
 
+def lease_namespace(settings: AppSettings) -> str:
+    """The namespace of the leases of the processes of a cluster."""
+    from setpoint.stores.kubernetes.factory import cluster_address_in
+
+    return cluster_address_in(settings.store, settings.environment).leases
+
+
 def _tenant_addresses(settings: AppSettings, client: "KubernetesClient") -> AddressPolicy:
     """Where the servers may be that tenants name."""
     own_host = urlsplit(client.connection.server).hostname or ""
@@ -178,8 +185,8 @@ async def handled_catalogue(settings: AppSettings, wiring: ClientWiring, cluster
 
 
 def _accounts(settings: AppSettings, client: "KubernetesClient", access: StoreAccess) -> "ServiceAccountClients | None":
-    """How a controller acts for tenants; None for a command, which acts as its user."""
-    if access is not StoreAccess.RUN:
+    """How a controller acts for tenants, and plans for them; None for a command, which acts as its user."""
+    if access not in (StoreAccess.RUN, StoreAccess.PREVIEW):
         return None
     from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
     from setpoint.stores.kubernetes.factory import parse_cluster_address

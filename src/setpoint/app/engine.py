@@ -157,7 +157,7 @@ class _PluginContext:
             _environment(settings, wiring),
             settings.clock,
             services,
-            is_read_only=self.access is StoreAccess.READ,
+            is_read_only=self.access in (StoreAccess.READ, StoreAccess.PREVIEW),
             is_recorded=wiring.recorded is not None,
             credentials=settings.environment,
         )

@@ -28,6 +28,8 @@ class StoreAccess(StrEnum):
     WRITE = "write"
     # To write for as long as the process runs.
     RUN = "run"
+    # To plan as a controller does: on behalf of tenants, and without a write.
+    PREVIEW = "preview"
 
 
 def _ignore_warning(_text: str) -> None:

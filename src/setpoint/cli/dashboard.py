@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from setpoint.app import OpenedEngine, default_namespace, is_shared_store, store_file
-from setpoint.app.cluster import open_cluster_client
+from setpoint.app.cluster import lease_namespace, open_cluster_client
 from setpoint.cli.request import CommandRequest, run_command
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
@@ -24,14 +24,21 @@ from setpoint.dashboard.access.viewer import LocalViewer
 from setpoint.dashboard.actions import ACTIONS, SessionActions
 from setpoint.dashboard.api.models import DashboardSource
 from setpoint.dashboard.backend import open_backend
-from setpoint.dashboard.process import RunningProcess
+from setpoint.dashboard.histories import HistorySources
+from setpoint.dashboard.peers import Peers
+from setpoint.dashboard.process import LeasesInCluster, RunningProcess
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
+from setpoint.dashboard.views.audit_history import AuditHistory
 from setpoint.errors import UserError
 from setpoint.library.controller import Controllers
 from setpoint.library.outcome import ExitCode
 from setpoint.library.session import Session, handed_over
 from setpoint.library.session_engines import RecordedEngines, SessionEngines
+from setpoint.runtime import logs
 from setpoint.runtime.limited_server import ListenAddress, parse_listen_address
+
+if TYPE_CHECKING:
+    from setpoint.cli.commands.run import ServedPage
 
 _log: Final = logging.getLogger(__name__)
 _FILES: Final = ("recording", "upgrade_report")
@@ -67,11 +74,13 @@ def serve_dashboard(options: dict[str, Any]) -> int:
 
 
 async def _serve(request: CommandRequest, options: PageOptions) -> ExitCode:
+    logs.configure(logs.LogFormat.AUTO, logging.WARNING, sys.stderr)
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(_opened(request, options))
         report = None if options.upgrade_report is None else _read_report(options.upgrade_report)
+        process = await stack.enter_async_context(_processes(session, _source(request, options)))
         backend = await stack.enter_async_context(
-            open_backend(session, _source(request, options), upgrade_report=report)
+            open_backend(session, _source(request, options), process=process, upgrade_report=report)
         )
         # Before the page is opened: it is what this process is for.
         backend.fleet.begin()
@@ -91,34 +100,40 @@ async def _serve(request: CommandRequest, options: PageOptions) -> ExitCode:
 
 @asynccontextmanager
 async def served_beside(
-    controllers: Controllers,
-    opened: OpenedEngine,
-    listen: ListenAddress,
-    *,
-    steps: Callable[[], int],
-    allows_actions: bool,
+    controllers: Controllers, opened: OpenedEngine, page: "ServedPage", steps: Callable[[], int]
 ) -> AsyncIterator[None]:
     """Serves the dashboard of controllers of this process: for users of the cluster, or on this machine alone."""
-    settings, actions = controllers.settings, ACTIONS if allows_actions else ()
-    process = RunningProcess(controllers.manager, opened, steps)
+    settings, actions = controllers.settings, ACTIONS if page.allows_actions else ()
+    peers = Peers(page.peers) if page.peers else None
+    process = RunningProcess(controllers.manager, opened, steps, peers)
     async with AsyncExitStack() as stack:
+        if peers is not None:
+            stack.push_async_callback(peers.close)
         if opened.shared:
             # A store of its own: only the watch of the controllers keeps their cache complete.
-            session = await stack.enter_async_context(Session(settings))
+            engines = SessionEngines(settings, plans_for_tenants=True)
+            session = await stack.enter_async_context(Session(settings, engines=engines))
             client = open_cluster_client(settings)
             stack.push_async_callback(client.close)
-            sign_in: SignIn = ClusterSignIn(client, settings.clock, partial(open_cluster_client, settings))
-            options = DashboardOptions(hosts=None, actions=actions, has_plan=False)
+            sign_in: SignIn = ClusterSignIn(
+                client, settings.clock, partial(open_cluster_client, settings), lease_namespace(settings)
+            )
+            options = DashboardOptions(hosts=None, actions=actions, has_plan=page.has_plan)
         else:
-            require_loopback("--dashboard", listen)
+            require_loopback("--dashboard", page.listen)
+            if page.peers:
+                raise UserError("--dashboard-peers is for processes of a cluster, and this store has one process alone")
             session = Session(settings, engines=SessionEngines(settings, opened=opened))
             await stack.enter_async_context(handed_over(session, controllers))
             sign_in = OneTimeTokens(LocalViewer(SessionActions(session)), lambda token: _print_url(dashboard, token))
-            options = DashboardOptions(actions=actions)
+            options = DashboardOptions(actions=actions, has_plan=page.has_plan)
         source = DashboardSource(type="cluster" if opened.shared else "store", name=settings.store)
-        backend = await stack.enter_async_context(open_backend(session, source, process=process, running=opened))
+        beside = HistorySources(None if page.audit is None else AuditHistory(Path(page.audit)), peers)
+        backend = await stack.enter_async_context(
+            open_backend(session, source, process=process, running=opened, beside=beside)
+        )
         dashboard = Dashboard(backend, sign_in, options)
-        address = await stack.enter_async_context(serving(dashboard, listen))
+        address = await stack.enter_async_context(serving(dashboard, page.listen))
         _log.info("dashboard", extra={"address": address})
         if isinstance(sign_in, OneTimeTokens):
             sign_in.print_next()
@@ -170,6 +185,16 @@ async def _opened(request: CommandRequest, options: PageOptions) -> AsyncIterato
         engines = RecordedEngines(request.settings, options.recording)
     async with Session(request.settings, namespace, engines=engines) as session:
         yield session
+
+
+@asynccontextmanager
+async def _processes(session: Session, source: DashboardSource) -> AsyncIterator[LeasesInCluster | None]:
+    """The processes of the cluster that the page is about, by the user's own rights."""
+    if source.type != "cluster":
+        yield None
+        return
+    async with session.reading() as engine:
+        yield LeasesInCluster(engine.store, engine.clock)
 
 
 def _read_report(path: Path) -> bytes:

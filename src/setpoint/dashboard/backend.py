@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import datetime
 from functools import partial
 from typing import Final
 
 from setpoint.app import OpenedEngine
 from setpoint.core.values.deferred_dataclass import dataclass, replace
+from setpoint.core.values.durations import rfc3339
 from setpoint.dashboard.api.models import DashboardSource
+from setpoint.dashboard.histories import NO_SOURCES, Histories, HistorySources
 from setpoint.dashboard.plans import PlanMaker
 from setpoint.dashboard.stream import StreamHub, StreamLimits
 from setpoint.dashboard.views.fleet import FleetRows, FleetWatch
-from setpoint.dashboard.views.search import FieldSearch
+from setpoint.dashboard.views.search import FieldSearch, SearchTexts
 from setpoint.dashboard.views.summary import NoProcess, ProcessSource, Summaries
 from setpoint.engine.context import EngineContext
 from setpoint.engine.history.memory_history import HistoryStore
@@ -24,6 +27,8 @@ from setpoint.library.inspection.records import ResourceDescription, StepExplana
 from setpoint.library.session_reads import SessionReads, declared
 from setpoint.library.targets import get_declared
 
+# In a cluster, where each user may ask for a plan, one is shown to all for so long.
+PLAN_KEPT_SECONDS: Final = 60.0
 DEFAULT_STREAM_LIMITS: Final = StreamLimits()
 
 
@@ -40,8 +45,7 @@ class Backend:
     search: FieldSearch
     # The fields of a resource, with its live object read now.
     fields: Callable[[ResourceRef], Awaitable[FieldListing]]
-    # Where histories are kept; in a cluster, the store of the controllers of this process.
-    history: HistoryStore | None
+    histories: Histories
     upgrade_report: bytes | None = None
     is_live: bool = True
     # Whether controllers run in this process.
@@ -57,6 +61,13 @@ class Backend:
         )
         return ResourceDescription(found, await engine.store.events(ref)), explained
 
+    async def next_step_of(self, ref: ResourceRef, token: str | None) -> str | None:
+        """When the next step of a resource is due: by this process, or one that is asked with the token of a user."""
+        seconds = self.hub.summaries.process.seconds_until_step(ref)
+        if seconds is not None:
+            return rfc3339(int(datetime.fromisoformat(self.engine.clock.now()).timestamp() + seconds))
+        return None if token is None else await self.histories.next_step_of(ref, token)
+
 
 @asynccontextmanager
 async def open_backend(
@@ -65,6 +76,7 @@ async def open_backend(
     *,
     process: ProcessSource | None = None,
     running: OpenedEngine | None = None,
+    beside: HistorySources = NO_SOURCES,
     upgrade_report: bytes | None = None,
     limits: StreamLimits = DEFAULT_STREAM_LIMITS,
 ) -> AsyncIterator[Backend]:
@@ -76,13 +88,12 @@ async def open_backend(
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(session.reading())
         rows, closed = FleetRows(), asyncio.Event()
-        fleet = FleetWatch(engine, rows, is_live=is_live)
-        summaries = Summaries(rows, process or NoProcess())
+        texts = SearchTexts(engine)
+        fleet = FleetWatch(engine, rows, is_live=is_live, listener=texts)
         stack.callback(closed.set)
-        plans = PlanMaker(session, engine.clock, rows.notify)
+        plans = PlanMaker(session, engine.clock, rows.notify, _plan_kept_seconds(running))
         stack.push_async_callback(plans.close)
-        hub = StreamHub(rows, summaries, plans, engine.clock, limits, closed)
-        store = engine.store if running is None else running.engine.store
+        hub = StreamHub(rows, Summaries(rows, process or NoProcess()), plans, engine.clock, limits, closed)
         await stack.enter_async_context(fleet.running())
         await stack.enter_async_context(in_background(hub.watch_process()))
         yield Backend(
@@ -92,13 +103,22 @@ async def open_backend(
             fleet,
             hub,
             plans,
-            FieldSearch(engine, rows),
+            FieldSearch(texts, rows),
             session.fields if running is None else partial(_read_fields, running.engine),
-            store if isinstance(store, HistoryStore) else None,
+            _histories(engine, running, beside),
             upgrade_report,
             is_live,
             running is not None,
         )
+
+
+def _plan_kept_seconds(running: OpenedEngine | None) -> float:
+    return PLAN_KEPT_SECONDS if running is not None and running.shared else 0.0
+
+
+def _histories(engine: EngineContext, running: OpenedEngine | None, beside: HistorySources) -> Histories:
+    store = engine.store if running is None else running.engine.store
+    return Histories(engine, store if isinstance(store, HistoryStore) else None, beside.audit, beside.peers)
 
 
 async def _read_fields(engine: EngineContext, ref: ResourceRef) -> FieldListing:

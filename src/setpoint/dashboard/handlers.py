@@ -10,16 +10,17 @@ from setpoint import __version__
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import RequestRefused
 from setpoint.dashboard.access.viewer import Scope, Viewer
-from setpoint.dashboard.api.models import ActionName, SessionInfo
+from setpoint.dashboard.api.models import ActionName, ProcessAnswer, SessionInfo
 from setpoint.dashboard.api.resource_models import ActionAnswer
 from setpoint.dashboard.backend import Backend
+from setpoint.dashboard.peers import ALONE
 from setpoint.dashboard.views.details import details_of, relations_of
 from setpoint.dashboard.views.fields import fields_of
 from setpoint.dashboard.views.fleet import EncodedRow, joined_rows
 from setpoint.dashboard.views.graph import GraphBuilder, GraphQuery
 from setpoint.dashboard.views.rows import ref_of
 from setpoint.dashboard.views.search import MAX_QUERY
-from setpoint.dashboard.views.timeline import DEFAULT_ENTRIES, MAX_ENTRIES, timeline_of
+from setpoint.dashboard.views.timeline import DEFAULT_ENTRIES, MAX_ENTRIES, is_cursor, merged_timeline
 from setpoint.dashboard.views.visibility import visibility_of, visible_row, visible_rows
 from setpoint.engine.resource import ResourceRef
 
@@ -82,6 +83,15 @@ class ResourceHandlers:
         visible = await visibility_of(viewer, rows.scopes)
         return answer(await self.backend.hub.summaries.of(viewer, visible.sees))
 
+    async def process(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /process"""
+        source = self.backend.hub.summaries.process
+        if not await viewer.sees_processes():
+            raise RequestRefused(
+                403, "processesHidden", "you may not see the processes", "list leases there to see them"
+            )
+        return answer(ProcessAnswer(identity=source.identity, state=source.state()))
+
     async def graph(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /graph"""
         rows = await self.backend.fleet.loaded()
@@ -100,7 +110,9 @@ class ResourceHandlers:
         described, explained = await backend.described(ref)
         relations = relations_of(ref, backend.fleet.rows)
         visible = await visibility_of(viewer, set(map(Scope.of, relations.refs)))
-        return answer(details_of(described, explained, relations.seen_by(visible.sees), row.row))
+        token = None if ALONE in request.query else viewer.token
+        next_at = await backend.next_step_of(ref, token)
+        return answer(details_of(described, explained, relations.seen_by(visible.sees), row.row, next_at=next_at))
 
     async def fields(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /resources/{id}/fields"""
@@ -110,13 +122,16 @@ class ResourceHandlers:
     async def timeline(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /resources/{id}/timeline"""
         ref, _ = await self.visible_resource(request, viewer)
-        backend, most = self.backend, number_in(request, "limit", DEFAULT_ENTRIES, 1, MAX_ENTRIES)
-        before = number_in(request, "before", 0, 0, MAX_NUMBER) or None
-        kept = backend.history
-        history = () if kept is None else await kept.history(ref, before=before, most=most + 1)
-        # Events are shown once, beside the newest entries and those that follow.
-        events = await backend.engine.store.events(ref) if before is None else ()
-        return answer(timeline_of(history, events, most=most, now=backend.engine.clock.now()))
+        most = number_in(request, "limit", DEFAULT_ENTRIES, 1, MAX_ENTRIES)
+        is_alone, before = ALONE in request.query, request.query.get("before", "")
+        if self.backend.histories.is_merged:
+            if before and not is_cursor(before):
+                raise RequestRefused(400, "badCursor", "before is the `next` of an earlier answer")
+            token = None if is_alone else viewer.token
+            entries = await self.backend.histories.entries(ref, token, with_events=not is_alone)
+            return answer(merged_timeline(entries, before, most=most, now=self.backend.engine.clock.now()))
+        number = number_in(request, "before", 0, 0, MAX_NUMBER) or None
+        return answer(await self.backend.histories.page(ref, number, most))
 
     async def search(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /search"""
@@ -133,9 +148,18 @@ class ResourceHandlers:
     async def make_plan(self, _request: web.Request, viewer: Viewer) -> web.Response:
         """POST /plan"""
         if not self.has_plan:
-            raise RequestRefused(403, "plansOff", "plans are off", "start the dashboard with --plan")
-        self.backend.plans.start()
+            raise RequestRefused(403, "plansOff", "plans are off", "start the process without --no-plan")
+        rows = await self.backend.fleet.loaded()
+        if not viewer.is_unrestricted and not await visible_rows(viewer, rows):
+            raise RequestRefused(403, "nothingToPlan", "there is no resource that you may see")
+        self.backend.plans.start(viewer)
         return answer(await self.backend.plans.shown_to(viewer), 202)
+
+    async def cancel_plan(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """POST /plan/cancel"""
+        if not self.backend.plans.cancel(viewer):
+            raise RequestRefused(403, "notYours", "another user has asked for this plan: it goes on")
+        return answer(await self.backend.plans.shown_to(viewer))
 
     async def upgrade(self, _request: web.Request, viewer: Viewer) -> web.Response:
         """GET /upgrade"""

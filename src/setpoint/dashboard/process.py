@@ -1,8 +1,11 @@
 """The controller process that serves the page: its queues, rates and budgets, and the processes beside it."""
 
+import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from types import MappingProxyType
 from typing import Final
 
 from setpoint.app import OpenedEngine
@@ -10,16 +13,22 @@ from setpoint.clients.http import READ_METHODS
 from setpoint.clients.ratelimit.circuit_breaker import BreakerState
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import rfc3339
-from setpoint.dashboard.api.models import Budget, ProcessLease, ProcessState, QueueDepth, Rates
-from setpoint.engine.ports import Clock, Lease
+from setpoint.dashboard.api.models import Budget, ProcessAnswer, ProcessLease, ProcessState, QueueDepth, Rates
+from setpoint.dashboard.peers import Peers
+from setpoint.engine.ports import Clock, Lease, Store
+from setpoint.engine.resource import ResourceRef
 from setpoint.errors import StoreError
 from setpoint.runtime.manager import Manager
+from setpoint.runtime.sharding.assignment import MEMBER_PREFIX
 from setpoint.runtime.sharding.leases import LEASE_PREFIX, LEASE_SECONDS
 
+_log: Final = logging.getLogger(__name__)
 _WINDOW_SECONDS: Final = 60.0
 _SAMPLE_SECONDS: Final = 5.0
 # How long what the leases said is shown.
 _LEASES_SECONDS: Final = 5.0
+# How often what other processes do is shown anew while this one does nothing.
+_OTHERS_SECONDS: Final = 15.0
 _SHARD_PREFIX: Final = f"{LEASE_PREFIX}shard-"
 
 
@@ -42,9 +51,12 @@ class RunningProcess:
     manager: Manager
     opened: OpenedEngine
     steps: Callable[[], int]
+    # The processes of the cluster; None where what they do is not asked for.
+    peers: Peers | None = None
     _began: float = field(init=False)
     _samples: deque[_Sample] = field(default_factory=deque)
-    _leases: tuple[float, Sequence[ProcessLease]] = (float("-inf"), ())
+    _asked: float = float("-inf")
+    _leases: Sequence[ProcessLease] = ()
 
     def __post_init__(self) -> None:
         self._began = self._clock.monotonic()
@@ -103,35 +115,105 @@ class RunningProcess:
             for one in snapshot.budgets
         ]
 
-    async def leases(self) -> Sequence[ProcessLease]:
+    @property
+    def identity(self) -> str | None:
         """See ProcessSource."""
-        replica = self.manager.replica
-        if replica is None:
+        return None if self.manager.replica is None else self.manager.replica.identity
+
+    @property
+    def activity(self) -> object:
+        """See ProcessSource; what the others do is asked for now and then, while a page is open."""
+        state = self.state()
+        turn = 0 if self.identity is None else self._clock.monotonic() // _OTHERS_SECONDS
+        return None if state is None else (state.activity, turn)
+
+    def seconds_until_step(self, ref: ResourceRef) -> float | None:
+        """See ProcessSource."""
+        controller = self.manager.controllers.get(ref.group_kind)
+        return None if controller is None else controller.queue.seconds_until(ref)
+
+    async def processes(self, token: str | None) -> Sequence[ProcessLease]:
+        """See ProcessSource."""
+        own, now = self.identity, self._clock.monotonic()
+        if own is None:
             return ()
-        now = self._clock.monotonic()
-        if now - self._leases[0] >= _LEASES_SECONDS:
+        if now - self._asked >= _LEASES_SECONDS:
+            # Before it is asked: a page that is opened meanwhile shows what was known before.
+            self._asked = now
+            self._leases = await self._leases_with(own, token)
+        return self._leases
+
+    async def _leases_with(self, own: str, token: str | None) -> Sequence[ProcessLease]:
+        try:
+            found, states = await asyncio.gather(self.opened.engine.store.leases(LEASE_PREFIX), self._states(token))
+        except StoreError:
+            return self._leases
+        states = {**states, own: self.state()}
+        return processes_of(found, self._clock.now(), own, states)
+
+    async def _states(self, token: str | None) -> Mapping[str, ProcessState | None]:
+        """What the others do, by identity."""
+        if self.peers is None or token is None:
+            return {}
+        found = await self.peers.ask("/process", token, ProcessAnswer)
+        return {one.identity: one.state for one in found if one.identity is not None}
+
+
+@dataclass(slots=True)
+class LeasesInCluster:
+    """See ProcessSource: the processes of a cluster, for a page that is served beside them, by the user's rights."""
+
+    store: Store
+    clock: Clock
+    _asked: float = float("-inf")
+    _leases: Sequence[ProcessLease] = ()
+
+    @property
+    def identity(self) -> str | None:
+        """See ProcessSource."""
+        return None
+
+    @property
+    def activity(self) -> object:
+        """See ProcessSource."""
+        return self.clock.monotonic() // _OTHERS_SECONDS
+
+    def state(self) -> ProcessState | None:
+        """See ProcessSource."""
+        return None
+
+    def seconds_until_step(self, ref: ResourceRef) -> float | None:
+        """See ProcessSource."""
+        return None
+
+    async def processes(self, token: str | None) -> Sequence[ProcessLease]:
+        """See ProcessSource; none for a user who may not list leases."""
+        if (now := self.clock.monotonic()) - self._asked >= _LEASES_SECONDS:
+            self._asked = now
             try:
-                found = await self.opened.engine.store.leases(_SHARD_PREFIX)
-            except StoreError:
-                # The page shows what was known before.
-                return self._leases[1]
-            self._leases = now, _processes(found, replica.identity)
-        return self._leases[1]
+                self._leases = processes_of(await self.store.leases(LEASE_PREFIX), self.clock.now())
+            except StoreError as error:
+                _log.debug("leases not read", extra={"why": str(error)})
+        return self._leases
 
 
-def _processes(leases: Sequence[Lease], own: str) -> Sequence[ProcessLease]:
-    shards: dict[str, list[Lease]] = {}
+def processes_of(
+    leases: Sequence[Lease], now: str, own: str = "", states: Mapping[str, ProcessState | None] = MappingProxyType({})
+) -> Sequence[ProcessLease]:
+    """The processes that hold a lease at that time: members, and holders of shards."""
+    held: dict[str, list[Lease]] = {}
     for lease in leases:
-        if lease.holder:
-            shards.setdefault(lease.holder, []).append(lease)
+        if lease.name.startswith((MEMBER_PREFIX, _SHARD_PREFIX)) and lease.is_held(now):
+            held.setdefault(lease.holder, []).append(lease)
     return [
         ProcessLease(
             identity=holder,
-            shards=tuple(sorted(_shard(one) for one in held)),
+            shards=tuple(sorted(_shard(one) for one in found if one.name.startswith(_SHARD_PREFIX))),
             is_this=holder == own,
-            renewed=rfc3339(int(max(one.expires for one in held) - LEASE_SECONDS)),
+            renewed=rfc3339(int(max(one.expires for one in found) - LEASE_SECONDS)),
+            state=states.get(holder),
         )
-        for holder, held in sorted(shards.items())
+        for holder, found in sorted(held.items())
     ]
 
 

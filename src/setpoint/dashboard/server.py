@@ -87,6 +87,7 @@ class Dashboard:
             "resources": own.resources,
             "search": own.search,
             "summary": own.summary,
+            "process": own.process,
             "stream": self._stream,
             "graph": own.graph,
             "resource": own.resource,
@@ -95,6 +96,7 @@ class Dashboard:
             "act": own.act,
             "plan": own.plan,
             "make_plan": own.make_plan,
+            "cancel_plan": own.cancel_plan,
             "upgrade": own.upgrade,
         }
         return {

@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.dashboard.access.viewer import Scope, Viewer
+from setpoint.dashboard.access.viewer import Scope, SeesScope, Viewer
 from setpoint.dashboard.api.models import PlanProgress, Summary
 from setpoint.dashboard.views.fleet import FleetChanges, FleetRows, joined_rows, json_ids
 from setpoint.dashboard.views.summary import Summaries, is_news
@@ -42,9 +42,8 @@ class StreamLimits:
 class PlanSource(Protocol):
     """The plan that is being made."""
 
-    @property
-    def progress(self) -> PlanProgress | None:
-        """How far it is; None when none is being made."""
+    def progress(self, sees: SeesScope) -> PlanProgress | None:
+        """How far it is, of the scopes that may be shown; None when none is being made."""
         ...
 
 
@@ -65,11 +64,11 @@ class StreamHub:
 
     async def watch_process(self) -> None:
         """Wakes the streams when the process did something, without an end; only while there are streams."""
-        before = self.summaries.process.state()
+        before = self.summaries.process.activity
         while True:
             await self.clock.sleep(self.limits.process_seconds)
-            after = self.summaries.process.state() if self.open else before
-            if after is not None and before is not None and after.activity != before.activity:
+            after = self.summaries.process.activity if self.open else before
+            if after != before:
                 self.ticks += 1
                 self.rows.notify()
             before = after
@@ -147,7 +146,7 @@ class EventStream:
             yield body
 
     def _plan_events(self) -> Iterator[bytes]:
-        progress = self._hub.plan.progress
+        progress = self._hub.plan.progress(self._visible.sees_scope)
         if progress != self._plan:
             self._plan = progress
             yield b"event: plan\ndata: " + _encode(progress) + b"\n\n"

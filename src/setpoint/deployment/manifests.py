@@ -159,9 +159,15 @@ def container_arguments(installation: Installation) -> list[Json]:
         "--log-format=json",
         f"--grace={GRACE_SECONDS}s",
         f"--kinds={','.join(installation.kinds)}",
-        *([f"--dashboard=:{DASHBOARD_PORT}"] if installation.dashboard else []),
+        *(_dashboard_arguments() if installation.dashboard else []),
         *([f"--tenancy={installation.tenancy.value}"] if installation.tenancy is not TenancyMode.STRICT else []),
     ]
+
+
+def _dashboard_arguments() -> list[Json]:
+    # The Service of the metrics has the address of each pod, which the others ask for what it alone knows.
+    peers = f"{METRICS_SERVICE}.$(POD_NAMESPACE).svc:{DASHBOARD_PORT}"
+    return [f"--dashboard=:{DASHBOARD_PORT}", f"--dashboard-peers={peers}"]
 
 
 def _ports(installation: Installation) -> dict[str, int]:

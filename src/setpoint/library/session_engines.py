@@ -38,11 +38,20 @@ class SessionEngines:
     """
 
     def __init__(
-        self, settings: AppSettings, *, owns_process: bool = False, opened: OpenedEngine | None = None
+        self,
+        settings: AppSettings,
+        *,
+        owns_process: bool = False,
+        opened: OpenedEngine | None = None,
+        plans_for_tenants: bool = False,
     ) -> None:
-        """`opened` is an engine that is open already, and stays open."""
+        """`opened` is an engine that is open already, and stays open.
+
+        `plans_for_tenants`: beside controllers of a cluster, plans of the whole store read as their steps do.
+        """
         self.settings = settings
         self._owns_process = owns_process
+        self._plans_for_tenants = plans_for_tenants
         self.is_shared = is_shared_store(settings)
         self.file = store_file(settings)
         self.closed, self._written = asyncio.Event(), asyncio.Event()
@@ -97,7 +106,13 @@ class SessionEngines:
 
         if world is None:
             store = await self._open_store()
-            opened = open_preview(self.settings, store=store, guards_threads=self._owns_process, lists=True)
+            opened = open_preview(
+                self.settings,
+                store=store,
+                guards_threads=self._owns_process,
+                lists=True,
+                for_tenants=self._plans_for_tenants,
+            )
         else:
             opened = open_recorded(self.settings, read_world(world), guards_threads=self._owns_process)
         async with opened as preview:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 import setpoint
-from setpoint.app.cluster import open_cluster_client
+from setpoint.app.cluster import lease_namespace, open_cluster_client
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
@@ -26,15 +26,18 @@ from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.library.inspection.store_plan import StorePlan
 from setpoint.replay.preview_report import PreviewReport
 from tests.cluster.access import Access
+from tests.cluster.ports import free_port
 from tests.cluster.running.controller_harness import ControllerHarness
 from tests.cluster.running.manifests import bucket
 from tests.dashboard.pages import AT_ONCE, LOOPBACK, Page
 from tests.dashboard.test_stream import Events
-from tests.library.worlds import until
+from tests.library.worlds import WEBSITE, until
 
 BUCKETS = "/apis/storage.cnrm.cloud.google.com/v1beta1/namespaces/{}/storagebuckets"
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}"
 DEADLINE = 240.0
+# So many that both processes hold some.
+_SHARDS = 8
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -106,7 +109,8 @@ async def dashboard(namespaces: Namespaces) -> AsyncIterator[dict[str, Page]]:
         stack.push_async_callback(client.close)
         source = DashboardSource(type="cluster", name="kubernetes")
         backend = await enter(open_backend(session, source, limits=AT_ONCE))
-        sign_in = ClusterSignIn(client, session.settings.clock, partial(open_cluster_client, session.settings))
+        leases = lease_namespace(session.settings)
+        sign_in = ClusterSignIn(client, session.settings.clock, partial(open_cluster_client, session.settings), leases)
         options = DashboardOptions(hosts=None, actions=ACTIONS, has_plan=False)
         url = await enter(serving(Dashboard(backend, sign_in, options), LOOPBACK))
         pages = {}
@@ -230,31 +234,142 @@ def test_a_token_that_the_cluster_does_not_know_opens_nothing(namespaces: Namesp
     run(main())
 
 
-def test_the_controller_shows_its_users_what_they_may_list_with_its_history(harness: ControllerHarness) -> None:
+def allow_leases(access: Access, user: str, namespace: str) -> None:
+    """Lets a user see the processes: by the right to list their leases."""
+    place = RBAC.format(namespace)
+    rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list"]}
+    binding = {
+        "metadata": {"name": f"{user}-leases"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": f"{user}-leases"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }
+    for kind, body in (
+        ("roles", {"metadata": {"name": f"{user}-leases"}, "rules": [rule]}),
+        ("rolebindings", binding),
+    ):
+        assert access.call("POST", f"{place}/{kind}", body).status == 201
+    access.until_permitted(user, "list", "leases.coordination.k8s.io", namespace)
+
+
+@asynccontextmanager
+async def page_of(address: str, token: str) -> AsyncIterator[Page]:
+    """The page of another process, for the user with that token."""
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as browser:
+        # Nothing of the backend is used: it is in another process.
+        yield Page(address, cast("Backend", None), browser)
+
+
+async def planned(page: Page) -> Any:
+    """The plan of all resources that a process makes, once it is done."""
+    while (found := await page.get("/plan"))["isRunning"]:
+        await asyncio.sleep(0.01)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TwoControllers:
+    """Two controllers that know each other, with the pages of a user who may list a bucket and leases, and another."""
+
+    namespace: str
+    addresses: tuple[str, ...]
+    tokens: dict[str, str]
+
+    @property
+    def own(self) -> str:
+        """The bucket."""
+        return bucket_id(self.namespace, "watched")
+
+    def page(self, address: str, user: str) -> AbstractAsyncContextManager[Page]:
+        """The page of one of them, for a user."""
+        return page_of(address, self.tokens[user])
+
+
+@pytest.fixture
+def two(harness: ControllerHarness) -> TwoControllers:
     namespace, access = harness.kubectl.namespace, harness.kubectl.access
     allow(access, "alice", namespace, "list", "get", "patch")
-    process = harness.start_controller("--dashboard", "127.0.0.1:0", "--allow-actions")
+    allow_leases(access, "alice", namespace)
+    ports = [free_port(), free_port()]
+    peers = [option for port in ports for option in ("--dashboard-peers", f"127.0.0.1:{port}")]
+    options = ("--shards", str(_SHARDS), "--allow-actions", *peers)
+    processes = [
+        harness.start_controller("--dashboard", f"127.0.0.1:{port}", *options, name=name)
+        for port, name in zip(ports, ("first", "second"), strict=True)
+    ]
     harness.kubectl.apply(bucket("watched"))
     harness.kubectl.until_ready("storagebucket/watched")
-    (served,) = process.logged("dashboard")
-    headers = {"Authorization": f"Bearer {access.token_of('alice').strip()}"}
+    harness.in_cloud(lambda cloud: cloud.edit("/b/watched", WEBSITE))
+    addresses = tuple(process.logged("dashboard")[0]["address"] for process in processes)
+    return TwoControllers(namespace, addresses, {user: access.token_of(user).strip() for user in ("alice", "bob")})
 
+
+async def shows_the_resource(page: Page, two: TwoControllers) -> None:
+    rows, details = await page.get("/resources"), await page.get(f"/resources/{two.own}")
+    timeline = await page.get(f"/resources/{two.own}/timeline")
+    fields = await page.get(f"/resources/{two.own}/fields")
+
+    assert [one["id"] for one in rows["resources"] if one["namespace"] == two.namespace] == [two.own]
+    # Whichever process took the step, and takes the next one.
+    assert details["nextStep"]["time"] is not None
+    assert [one["decision"] for one in timeline["entries"] if one["type"] == "step"] == ["create"]
+    (write,) = [one for one in timeline["entries"] if one["type"] == "write"]
+    assert [one["method"] for one in write["requests"]] == ["POST"]
+    assert (fields["isFresh"], fields["trouble"]) == (True, "")
+
+
+async def shows_the_processes(page: Page) -> None:
+    summary = await page.get("/summary")
+    # What the other one does is asked for now and then.
+    while sum(len(one["shards"]) for one in summary["processes"] if one["state"]) < _SHARDS:
+        await asyncio.sleep(0.1)
+        summary = await page.get("/summary")
+
+    assert [one["identity"].rpartition("-")[0] for one in summary["processes"]] == ["first", "second"]
+    assert [one["state"]["phase"] for one in summary["processes"]] == ["running", "running"]
+    assert summary["process"]["phase"] == "running"
+    assert (await page.get("/process"))["identity"] in [one["identity"] for one in summary["processes"]]
+
+
+async def makes_a_plan(page: Page, two: TwoControllers) -> None:
+    started = await page.post("/plan")
+    plan = await planned(page)
+
+    assert (started.status, plan["error"]) == (202, None)
+    (change,) = [one for one in plan["resources"] if one["id"] == two.own]
+    paths = [one["path"] for one in change["fields"]]
+    assert (change["action"], change["error"], paths) == ("update", None, ["spec.website.mainPageSuffix"])
+    assert (plan["total"], plan["counts"]["update"]) == (len(plan["resources"]), 1)
+
+
+async def shows_nothing(page: Page, two: TwoControllers) -> None:
+    rows, summary, plan = await page.get("/resources"), await page.get("/summary"), await page.get("/plan")
+    process, started = await page.send("GET", "/api/v1/process"), await page.post("/plan")
+    cancelled = await page.post("/plan/cancel")
+
+    assert [one for one in rows["resources"] if one["namespace"] == two.namespace] == []
+    assert (summary["process"], summary["processes"]) == (None, [])
+    assert (process.status, process.code) == (403, "processesHidden")
+    assert (plan["resources"], plan["total"], plan["done"], plan["counts"]["update"]) == ([], 0, 0, 0)
+    assert (started.status, started.code) == (403, "nothingToPlan")
+    assert (cancelled.status, cancelled.body["resources"]) == (200, [])
+    for part in ("", "/fields", "/timeline", "/timeline?alone=1", "?alone=1"):
+        assert (await page.send("GET", f"/api/v1/resources/{two.own}{part}")).status == 404
+    assert (await page.get("/search?q=watched"))["ids"] == []
+    assert (await page.get(f"/graph?focus={two.own}"))["nodes"] == []
+
+
+def test_each_of_two_controllers_shows_each_user_what_that_user_may_see(
+    harness: ControllerHarness, two: TwoControllers
+) -> None:
     async def main() -> None:
-        async with aiohttp.ClientSession(headers=headers) as browser:
-            # Nothing of the backend is used: it is in another process.
-            page = Page(served["address"], cast("Backend", None), browser)
-            own = bucket_id(namespace, "watched")
-            rows = await page.get("/resources")
-            timeline = await page.get(f"/resources/{own}/timeline")
-            fields = await page.get(f"/resources/{own}/fields")
-            paused = await page.post(f"/resources/{own}/actions/pause")
-
-            assert [one["id"] for one in rows["resources"] if one["namespace"] == namespace] == [own]
-            assert [one["decision"] for one in timeline["entries"] if one["type"] == "step"] == ["create"]
-            (write,) = [one for one in timeline["entries"] if one["type"] == "write"]
-            assert [one["method"] for one in write["requests"]] == ["POST"]
-            assert (fields["isFresh"], fields["trouble"]) == (True, "")
-            assert paused.status == 202
+        for address in two.addresses:
+            async with two.page(address, "alice") as hers, two.page(address, "bob") as his:
+                await shows_the_resource(hers, two)
+                await shows_the_processes(hers)
+                await makes_a_plan(hers, two)
+                await shows_nothing(his, two)
+        async with two.page(two.addresses[0], "alice") as hers:
+            assert (await hers.post(f"/resources/{two.own}/actions/pause")).status == 202
 
     run(main())
     annotations = harness.kubectl.get("storagebucket/watched")["metadata"]["annotations"]

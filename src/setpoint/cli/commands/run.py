@@ -23,7 +23,7 @@ from setpoint.errors import UserError
 from setpoint.library.controller import ControllerOptions, Controllers, open_for_controllers
 from setpoint.library.outcome import ExitCode
 from setpoint.runtime import logs
-from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog, append_after
+from setpoint.runtime.audit_log import STANDARD_OUTPUT, AuditedRequests, AuditedSteps, AuditLog, append_after
 from setpoint.runtime.manager import freeze_index
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.sharding.assignment import new_identity
@@ -53,8 +53,7 @@ class RunOptions:
     shards: int
     identity: str
     audit: str | None
-    dashboard: "ListenAddress | None"
-    allows_actions: bool
+    dashboard: "ServedPage | None"
     allowed_addresses: tuple[str, ...]
     denied_addresses: tuple[str, ...]
     sets: "SetOptions | None" = None
@@ -76,8 +75,7 @@ class RunOptions:
             options["shards"],
             new_identity(options["identity"] or socket.gethostname()),
             options["audit"],
-            None if options["dashboard"] is None else _listen_address(options["dashboard"]),
-            options["allow_actions"],
+            _served_page(options),
             options["allowed_addresses"],
             options["denied_addresses"],
             _set_options(options),
@@ -96,6 +94,33 @@ class RunOptions:
             allowed_addresses=self.allowed_addresses,
             denied_addresses=self.denied_addresses,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ServedPage:
+    """The dashboard that the process serves. `peers` are names of the processes of its cluster that serve it, too."""
+
+    listen: "ListenAddress"
+    allows_actions: bool
+    has_plan: bool
+    peers: "tuple[ListenAddress, ...]"
+    # The file of `--audit`; None for standard output.
+    audit: str | None
+
+
+def _served_page(options: Mapping[str, Any]) -> ServedPage | None:
+    """What `--dashboard` and the options beside it say; None without it. UserError for those alone."""
+    if options["dashboard"] is None:
+        given = {"--allow-actions": options["allow_actions"], "--no-plan": not options["plan"]}
+        given["--dashboard-peers"] = options["dashboard_peers"]
+        for option in (name for name, is_given in given.items() if is_given):
+            raise UserError(f"{option} is for the page of --dashboard: add that, or leave it out")
+        return None
+    peers = tuple(map(_listen_address, options["dashboard_peers"]))
+    if any(not one.host or not one.port for one in peers):
+        raise UserError("--dashboard-peers: write HOST:PORT, such as setpoint-metrics.setpoint-system.svc:8081")
+    audit = None if options["audit"] == STANDARD_OUTPUT else options["audit"]
+    return ServedPage(_listen_address(options["dashboard"]), options["allow_actions"], options["plan"], peers, audit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,13 +308,7 @@ class ControllerProcess:
         from setpoint.cli.dashboard import served_beside
 
         steps = self.steps
-        async with served_beside(
-            self.controllers,
-            self.opened,
-            run_options.dashboard,
-            steps=lambda: steps.all,
-            allows_actions=run_options.allows_actions,
-        ):
+        async with served_beside(self.controllers, self.opened, run_options.dashboard, lambda: steps.all):
             yield
 
     @asynccontextmanager

@@ -52,6 +52,13 @@ from setpoint.cli.definitions.options import (
 )
 @click.option("--dashboard", metavar="[HOST]:PORT", help="Serve the dashboard there.")
 @click.option("--allow-actions", is_flag=True, help="Resources may be reconciled, paused and resumed on the dashboard.")
+@click.option("--plan/--no-plan", default=True, help="Plans of all resources may be asked for on the dashboard.")
+@click.option(
+    "--dashboard-peers",
+    multiple=True,
+    metavar="HOST:PORT",
+    help="Processes of the same cluster that serve the dashboard: what they know is shown, too; again for another.",
+)
 @click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
 @click.option(
     "--allow-cluster-address",

@@ -63,6 +63,8 @@ class ClusterSignIn:
     client: KubernetesClient
     clock: Clock
     as_user: Callable[[str], KubernetesClient]
+    # The namespace of the leases of the processes: who may list leases there may see the processes.
+    leases: str
     way: Literal["url", "bearer"] = "bearer"
     # By the digest of the token.
     _known: "dict[str, ClusterViewer]" = field(default_factory=dict)
@@ -95,9 +97,14 @@ class ClusterSignIn:
     async def may_list(self, user: _User, kind: GroupKind, namespace: str) -> bool:
         """Whether a user may list a kind in a namespace; in all of them for an empty one."""
         served = await self._kinds.of(kind)
-        if served is None:
-            return False
-        attributes = {"verb": "list", "group": served.group, "resource": served.plural, "namespace": namespace}
+        return served is not None and await self._may_list(user, served.group, served.plural, namespace)
+
+    async def may_list_leases(self, user: _User) -> bool:
+        """Whether a user may list the leases of the processes."""
+        return await self._may_list(user, "coordination.k8s.io", "leases", self.leases)
+
+    async def _may_list(self, user: _User, group: str, plural: str, namespace: str) -> bool:
+        attributes = {"verb": "list", "group": group, "resource": plural, "namespace": namespace}
         spec: dict[str, Any] = {"resourceAttributes": attributes, "user": user.username, "uid": user.uid}
         spec |= {"groups": user.groups, "extra": user.extra}
         body: JsonObject = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
@@ -120,6 +127,7 @@ class ClusterViewer:
         self._reviewed_at = sign_in.clock.monotonic()
         self._is_refused = False
         self._decided: dict[Scope, tuple[bool, float]] = {}
+        self._sees_processes = False, float("-inf")
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     def __repr__(self) -> str:
@@ -129,6 +137,19 @@ class ClusterViewer:
     def user(self) -> str | None:
         """See Viewer."""
         return self._user.username
+
+    @property
+    def token(self) -> str | None:
+        """See Viewer."""
+        return self._token
+
+    async def sees_processes(self) -> bool:
+        """See Viewer: the right to list the leases of the processes."""
+        is_allowed, until = self._sees_processes
+        if (now := self._sign_in.clock.monotonic()) >= until:
+            is_allowed = await self._sign_in.may_list_leases(self._user)
+            self._sees_processes = is_allowed, now + RIGHTS_SECONDS
+        return is_allowed
 
     async def is_current(self) -> bool:
         """See Viewer."""

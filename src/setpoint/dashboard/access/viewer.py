@@ -24,6 +24,10 @@ class Scope(NamedTuple):
         return Scope(ref.group_kind, ref.namespace)
 
 
+# The same of all resources of a scope.
+SeesScope: TypeAlias = Callable[[Scope], bool]
+
+
 class Viewer(Protocol):
     """The user of a request."""
 
@@ -41,8 +45,17 @@ class Viewer(Protocol):
         """Whether the user is still signed in elsewhere: a token of a cluster expires, or is withdrawn."""
         ...
 
+    @property
+    def token(self) -> str | None:
+        """The bearer token with which other processes are asked on behalf of the user; None where there are none."""
+        ...
+
     async def decide(self, scopes: Collection[Scope]) -> Mapping[Scope, bool]:
         """Whether the resources of each scope may be shown."""
+        ...
+
+    async def sees_processes(self) -> bool:
+        """Whether the processes may be shown: their shards, queues, rates and budgets."""
         ...
 
     async def act(self, ref: ResourceRef, action: ActionName) -> None:
@@ -50,7 +63,7 @@ class Viewer(Protocol):
         ...
 
 
-def sees_everything(_ref: ResourceRef) -> bool:
+def sees_everything(_what: object) -> bool:
     """Every resource may be shown."""
     return True
 
@@ -70,6 +83,7 @@ class LocalViewer:
     actions: Actions | None = None
     user: str | None = None
     is_unrestricted: bool = True
+    token: str | None = None
 
     async def is_current(self) -> bool:
         """See Viewer."""
@@ -78,6 +92,10 @@ class LocalViewer:
     async def decide(self, scopes: Collection[Scope]) -> Mapping[Scope, bool]:
         """See Viewer."""
         return dict.fromkeys(scopes, True)
+
+    async def sees_processes(self) -> bool:
+        """See Viewer."""
+        return True
 
     async def act(self, ref: ResourceRef, action: ActionName) -> None:
         """See Viewer."""

@@ -195,6 +195,18 @@ class ProcessLease(Model, frozen=True, kw_only=True):
     shards: tuple[int, ...]
     is_this: bool
     renewed: str
+    # What it does; null where it does not say.
+    state: ProcessState | None = None
+
+
+class ProcessAnswer(Model, frozen=True, kw_only=True):
+    """The process that was asked: its identity, which is null outside of a cluster, and what it does.
+
+    The state is null where no controllers run beside the page.
+    """
+
+    identity: str | None
+    state: ProcessState | None
 
 
 class Summary(Model, frozen=True, kw_only=True):
@@ -246,6 +258,8 @@ class Edge(Model, frozen=True, kw_only=True):
     state: Literal["known", "unknown", "null", "ready", "notReady", "missing"]
     value: AnyJson
     is_blocking: bool
+    # Whether it is part of a cycle: of what is in one, nothing comes first.
+    is_in_cycle: bool = False
 
 
 class Graph(Model, frozen=True, kw_only=True):

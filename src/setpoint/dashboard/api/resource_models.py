@@ -164,10 +164,10 @@ class RequestModel(Model, frozen=True, kw_only=True):
 
 
 class Entry(Model, frozen=True, kw_only=True):
-    """An entry of the timeline. `who`: what asked for the step, or which controller recorded an event."""
+    """An entry of the timeline. `who`: what asked for the step, or which controller or writer it is from."""
 
     time: str
-    type: Literal["step", "write", "drift", "event", "refused", "contested"]
+    type: Literal["step", "write", "drift", "event", "specChanged", "refused", "contested"]
     who: str
     text: str
     decision: str | UnsetType = UNSET

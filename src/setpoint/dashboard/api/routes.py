@@ -77,6 +77,13 @@ ROUTES: Final = (
     ApiRoute("GET", "/summary", "summary", "Counts, what needs attention, and the processes.", models.Summary),
     ApiRoute(
         "GET",
+        "/process",
+        "process",
+        "What the process that answers does. In a cluster, for users who may list the leases of the processes.",
+        models.ProcessAnswer,
+    ),
+    ApiRoute(
+        "GET",
         "/stream",
         "stream",
         "Server-sent events: `resources` (ResourceChanges), `summary` (Summary), `plan` (PlanProgress or null), and "
@@ -131,6 +138,13 @@ ROUTES: Final = (
         "Starts a plan of all resources; nothing is written.",
         resource_models.FleetPlan,
         202,
+    ),
+    ApiRoute(
+        "POST",
+        "/plan/cancel",
+        "cancel_plan",
+        "Ends the plan that is being made. In a cluster, the one that the same user has asked for.",
+        resource_models.FleetPlan,
     ),
     ApiRoute("GET", "/upgrade", "upgrade", "The report of `setpoint verify-upgrade -o json`.", Any),
     ApiRoute("GET", "/openapi.json", "openapi", "This document.", Any, needs_session=False),

@@ -7,6 +7,7 @@ from setpoint.core.conditions import Condition
 from setpoint.core.redaction import redact_record, redact_untyped
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.paths import Path, get_at
 from setpoint.core.wait.outputs import Known, Null, Unknown
 from setpoint.dashboard.access.viewer import Sees
 from setpoint.dashboard.api.models import Row
@@ -28,6 +29,7 @@ from setpoint.dashboard.views.rows import id_of, objects_in, text_in
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import StoredState, outputs_in
+from setpoint.errors import UserError
 from setpoint.library.declared import DeclaredResource
 from setpoint.library.inspection.records import ResourceDescription, StepExplanation
 
@@ -65,9 +67,14 @@ def relations_of(ref: ResourceRef, rows: FleetRows) -> Relations:
 
 
 def details_of(
-    described: ResourceDescription, explained: StepExplanation, relations: Relations, row: Row
+    described: ResourceDescription,
+    explained: StepExplanation,
+    relations: Relations,
+    row: Row,
+    *,
+    next_at: str | None = None,
 ) -> ResourceDetails:
-    """The details of a resource whose document is redacted."""
+    """The details of a resource whose document is redacted. `next_at`: when its next step is due, if that is known."""
     resource = described.resource
     state = StoredState.of(resource.resource)
     document = resource.document
@@ -89,8 +96,8 @@ def details_of(
         depends_on=_ids(relations.depends_on),
         dependants=_ids(relations.dependants),
         last_step=last_step(explained),
-        next_step=NextStep(time=None, why=explained.next_step),
-        contests=tuple(_contests(state, explained.step or {})),
+        next_step=NextStep(time=next_at, why=explained.next_step),
+        contests=tuple(_contests(state, explained.step or {}, document)),
     )
 
 
@@ -169,20 +176,28 @@ def _outputs(resource: DeclaredResource) -> Sequence[OutputModel]:
             ]
 
 
-def _contests(state: StoredState, step: JsonObject) -> list[Contest]:
-    """The fields that other writers keep changing; our value is that of the last write."""
-    written = {
-        text_in(change, "path"): change.get("after")
-        for write in objects_in(step.get("writes"))
-        for change in objects_in(write.get("changes"))
-    }
+def _contests(state: StoredState, step: JsonObject, document: JsonObject) -> list[Contest]:
+    """The fields that other writers keep changing; our value is that of the last write, or of the spec."""
+    changes = [change for write in objects_in(step.get("writes")) for change in objects_in(write.get("changes"))]
+    changes += objects_in(step.get("withheld"))
+    written = {text_in(change, "path"): change.get("after") for change in changes}
     found: list[Contest] = []
     for one in state.oscillations.fields:
-        record = redact_untyped({one.path: [written.get(one.path), list(one.foreign_values)]})
+        own = written[one.path] if one.path in written else _declared_at(document, one.path)
+        record = redact_untyped({one.path: [own, list(one.foreign_values)]})
         hidden = cast("Mapping[str, Json]", record)[one.path]
         ours, theirs = hidden if isinstance(hidden, list) else (hidden, hidden)
         found.append(Contest(path=one.path, ours=ours, theirs=theirs, count=one.count, since=one.since))
     return found
+
+
+def _declared_at(document: JsonObject, path: str) -> Json:
+    """The value that a redacted document has at a path; null when it has none, or the path is none of it."""
+    try:
+        found = get_at(document, Path.parse(path))
+    except (UserError, ValueError):
+        return None
+    return None if isinstance(found, Missing) else found
 
 
 def _ids(refs: Sequence[ResourceRef]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -166,21 +166,42 @@ def _after(numbers: dict[ResourceRef, int], number: int) -> Iterator[ResourceRef
         yield ref
 
 
+class ResourceListener(Protocol):
+    """Is told of the resources that a watch reads, in the order of their changes."""
+
+    def put(self, resource: Resource) -> None:
+        """The resource is new, or has changed."""
+        ...
+
+    def drop(self, ref: ResourceRef) -> None:
+        """The resource is gone."""
+        ...
+
+
 class FleetWatch:
     """Keeps rows up to date with a store, from the first use on."""
 
-    def __init__(self, engine: EngineContext, rows: FleetRows, *, is_live: bool = True) -> None:
-        """What is not `is_live`, as a recording, is listed once."""
+    def __init__(
+        self, engine: EngineContext, rows: FleetRows, *, is_live: bool = True, listener: ResourceListener | None = None
+    ) -> None:
+        """What is not `is_live`, as a recording, is listed once. `listener` is told of every change."""
         self._engine = engine
         self.rows = rows
+        self._listener = listener
         self._is_live = is_live
         self._loaded = asyncio.Event()
         self._wanted = asyncio.Event()
+        # Set once the store was read, or could not be, and why it could not.
+        self._tried = asyncio.Event()
+        self._trouble = ""
 
     async def loaded(self) -> FleetRows:
-        """The rows, once all of them are there."""
+        """The rows, once all of them are there. StoreError while the store cannot be read at all."""
         self.begin()
-        await self._loaded.wait()
+        if not self._loaded.is_set():
+            await self._tried.wait()
+        if not self._loaded.is_set():
+            raise StoreError(self._trouble)
         return self.rows
 
     def begin(self) -> None:
@@ -213,6 +234,8 @@ class FleetWatch:
             except StoreError as error:
                 if isinstance(error, RevisionExpired):
                     since = None
+                self._trouble = str(error)
+                self._tried.set()
                 delay = backoff.next()
                 _log.warning("watch of the dashboard broke off", extra={"why": str(error), "seconds": round(delay, 3)})
                 await self._engine.clock.sleep(delay)
@@ -228,20 +251,28 @@ class FleetWatch:
                 if seen % _ROWS_BEFORE_YIELD == 0:
                     await asyncio.sleep(0)
         for ref in gone:
-            self.rows.drop(ref)
+            self._drop(ref)
         self._loaded.set()
+        self._tried.set()
         return since
 
     def _handle(self, change: ResourceChange) -> None:
         if change.change is ResourceChangeType.DELETED:
-            self.rows.drop(change.resource.ref)
+            self._drop(change.resource.ref)
         else:
             self._put(change.resource)
+
+    def _drop(self, ref: ResourceRef) -> None:
+        self.rows.drop(ref)
+        if self._listener is not None:
+            self._listener.drop(ref)
 
     def _put(self, resource: Resource) -> None:
         """Only of kinds that are reconciled: others are part of the graph, and of their owners."""
         if resource.ref.group_kind in self._engine.resource_types:
             self.rows.put(resource.ref, row_of(resource), self._needs(resource), resource.controller)
+            if self._listener is not None:
+                self._listener.put(resource)
 
     def _needs(self, resource: Resource) -> tuple[Dependency, ...]:
         if not may_have_dependencies(resource):

@@ -12,6 +12,7 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.wait.outputs import Null, from_data
 from setpoint.dashboard.access.viewer import Scope, Viewer
 from setpoint.dashboard.api.models import Edge, Graph, GraphNodeModel, State
+from setpoint.dashboard.views.cycles import Cycles, cycles_in
 from setpoint.dashboard.views.fleet import FleetRows
 from setpoint.dashboard.views.rows import id_of, sort_key
 from setpoint.dashboard.views.visibility import Visibility, visibility_of
@@ -67,10 +68,11 @@ class GraphBuilder:
         is_cut, kept = len(refs) > MAX_NODES, set(sorted(refs, key=sort_key)[:MAX_NODES])
         links = [link for link in links if link.dependant in kept and link.needed in kept]
         await self._read_sources(links, kept)
+        cycles = cycles_in([(link.dependant, link.needed) for link in links if link.dependency is not None])
         return Graph(
             nodes=tuple([self._node(ref) for ref in sorted(kept, key=sort_key)]),
-            edges=tuple(self._edge(link) for link in links),
-            cycle=None,
+            edges=tuple(self._edge(link, cycles) for link in links),
+            cycle=cycles.words,
             is_cut=is_cut,
         )
 
@@ -100,7 +102,7 @@ class GraphBuilder:
             exists=exists,
         )
 
-    def _edge(self, link: _Link) -> Edge:
+    def _edge(self, link: _Link, cycles: Cycles) -> Edge:
         state, value = self._flow(link)
         dependant = self.rows.get(link.dependant)
         is_blocked = dependant is not None and dependant.row.state == "blocked"
@@ -114,6 +116,7 @@ class GraphBuilder:
             state=state,
             value=value,
             is_blocking=is_blocked and state not in ("known", "ready"),
+            is_in_cycle=link.dependency is not None and cycles.has(link.dependant, link.needed),
         )
 
     def _flow(self, link: _Link) -> tuple[EdgeState, Json]:

@@ -17,6 +17,7 @@ from setpoint.dashboard.api.models import (
     Summary,
 )
 from setpoint.dashboard.views.fleet import FleetRows
+from setpoint.engine.resource import ResourceRef
 
 _MAX_ATTENTION: Final = 50
 # What needs a person first.
@@ -30,8 +31,25 @@ class ProcessSource(Protocol):
         """What this process does; None when no controllers run in it."""
         ...
 
-    async def leases(self) -> Sequence[ProcessLease]:
-        """The processes of the cluster; empty for a store that a single process has."""
+    @property
+    def identity(self) -> str | None:
+        """The identity of this process among those of its cluster; None for one that is alone."""
+        ...
+
+    async def processes(self, token: str | None) -> Sequence[ProcessLease]:
+        """The processes of the cluster; empty for a store that a single process has.
+
+        The others are asked with the token of a user who may see the processes.
+        """
+        ...
+
+    @property
+    def activity(self) -> object:
+        """What changes when a process did something."""
+        ...
+
+    def seconds_until_step(self, ref: ResourceRef) -> float | None:
+        """The seconds until this process takes the next step of a resource by itself; None when it will not."""
         ...
 
 
@@ -42,9 +60,23 @@ class NoProcess:
         """See ProcessSource."""
         return None
 
-    async def leases(self) -> Sequence[ProcessLease]:
+    @property
+    def identity(self) -> str | None:
+        """See ProcessSource."""
+        return None
+
+    async def processes(self, token: str | None) -> Sequence[ProcessLease]:
         """See ProcessSource."""
         return ()
+
+    @property
+    def activity(self) -> object:
+        """See ProcessSource."""
+        return None
+
+    def seconds_until_step(self, ref: ResourceRef) -> float | None:
+        """See ProcessSource."""
+        return None
 
 
 def summarize(
@@ -90,14 +122,22 @@ class Summaries:
     _everything: Summary | None = None
 
     async def of(self, viewer: Viewer, sees: Sees) -> Summary:
-        """The summary for a viewer; a restricted one gets counts of what it sees, and nothing about processes."""
-        if not viewer.is_unrestricted:
-            return summarize(found.row for ref in self.rows if sees(ref) and (found := self.rows.get(ref)))
+        """The summary for a viewer: counts of what it sees, and the processes, which take a right of their own."""
+        summary = self._whole() if viewer.is_unrestricted else self._part(sees)
+        if not await viewer.sees_processes():
+            return summary
+        processes = await self.process.processes(viewer.token)
+        return _with_process(summary, self.process.state(), processes)
+
+    def _part(self, sees: Sees) -> Summary:
+        return summarize(found.row for ref in self.rows if sees(ref) and (found := self.rows.get(ref)))
+
+    def _whole(self) -> Summary:
         if self._everything is None or self._number != self.rows.number:
             number = self.rows.number
             self._everything = summarize(found.row for ref in self.rows if (found := self.rows.get(ref)))
             self._number = number
-        return _with_process(self._everything, self.process.state(), await self.process.leases())
+        return self._everything
 
 
 def _with_process(summary: Summary, process: ProcessState | None, processes: Sequence[ProcessLease]) -> Summary:
@@ -123,4 +163,7 @@ def _without_uptime(summary: Summary) -> tuple[object, ...]:
     process = summary.process
     running = None if process is None else process.activity
     counts = (summary.total, summary.by_state, summary.by_kind, summary.by_namespace, summary.attention)
-    return (*counts, running, tuple((one.identity, one.shards) for one in summary.processes))
+    others = (
+        (one.identity, one.shards, None if one.state is None else one.state.activity) for one in summary.processes
+    )
+    return (*counts, running, tuple(others))

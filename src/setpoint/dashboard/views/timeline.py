@@ -1,9 +1,12 @@
 """The timeline of a resource: its history and its events as one list, and how often each field drifted when."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
+
+from msgspec import UNSET
 
 from setpoint.core.conditions import ConditionType
 from setpoint.core.redaction import redact_record
@@ -14,11 +17,14 @@ from setpoint.dashboard.views.details import change_models
 from setpoint.dashboard.views.rows import objects_in, text_in
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
+from setpoint.library.inspection.records import moved_digests
 
 DEFAULT_ENTRIES: Final = 100
 MAX_ENTRIES: Final = 500
 _BUCKETS: Final = 24
 _MAX_HEAT_FIELDS: Final = 30
+# Where the next page of a merged timeline begins: a time, and how many of its entries were shown.
+_CURSOR: Final = re.compile(r"(?P<time>[0-9T:.Z+-]{1,40})~(?P<shown>[0-9]{1,6})")
 _DRIFT_DECISIONS: Final = frozenset({"drifted", "both", "differs", "revised, live changed"})
 
 
@@ -26,17 +32,58 @@ def timeline_of(history: Sequence[HistoryEntry], events: Sequence[EventRecord], 
     """The timeline of one page of a history, which has one entry more than `most` if there are more."""
     shown, has_more = history[:most], len(history) > most
     since = shown[-1].at if has_more and shown else ""
-    entries = [entry_of(one) for one in shown] + [_event_entry(one) for one in events if one.at >= since]
-    # What is of the same second stays in its order, steps first.
-    entries.sort(key=lambda one: one.time, reverse=True)
-    start, seconds, heat = _heat(shown, now)
+    entries = entries_of(shown) + [event_entry(one) for one in events if one.at >= since]
+    return _timeline(entries, str(shown[-1].number) if has_more and shown else None, now)
+
+
+def merged_timeline(entries: Sequence[Entry], before: str, *, most: int, now: str) -> Timeline:
+    """The timeline of one page of entries from several sources; `before` is the `next` of the page before, or empty."""
+    found = sorted(entries, key=lambda one: one.time, reverse=True)
+    if (cursor := _CURSOR.fullmatch(before)) is not None:
+        older = [one for one in found if one.time < cursor["time"]]
+        found = [one for one in found if one.time == cursor["time"]][int(cursor["shown"]) :] + older
+    page = found[:most]
+    if len(found) <= most:
+        return _timeline(page, None, now)
+    last = page[-1].time
+    shown = sum(one.time == last for one in page)
+    if cursor is not None and cursor["time"] == last:
+        shown += int(cursor["shown"])
+    return _timeline(page, f"{last}~{shown}", now)
+
+
+def _timeline(entries: Sequence[Entry], following: str | None, now: str) -> Timeline:
+    start, seconds, heat = _heat(entries, now)
     return Timeline(
-        entries=tuple(entries),
-        next=str(shown[-1].number) if has_more and shown else None,
+        # What is of the same second stays in its order, steps first.
+        entries=tuple(sorted(entries, key=lambda one: one.time, reverse=True)),
+        next=following,
         heat=heat,
         bucket_seconds=seconds,
         bucket_start=start,
     )
+
+
+def is_cursor(text: str) -> bool:
+    """Whether a text may be the `next` of a merged timeline."""
+    return _CURSOR.fullmatch(text) is not None
+
+
+def entries_of(history: Iterable[HistoryEntry]) -> list[Entry]:
+    """The entries of a history: a step of a changed spec follows the change."""
+    found: list[Entry] = []
+    for one in history:
+        found.append(entry_of(one))
+        if one.type is HistoryType.STEP and "intent" in moved_digests(one.data):
+            found.append(_spec_entry(one))
+    return found
+
+
+def _spec_entry(step: HistoryEntry) -> Entry:
+    """The change of the spec that a step found."""
+    source = text_in(step.data, "source")
+    text = "the spec had changed since the step before" + (f": {source}" if source else "")
+    return Entry(time=step.at, type="specChanged", who=source or "author", text=text)
 
 
 def entry_of(one: HistoryEntry) -> Entry:
@@ -112,16 +159,17 @@ def _request(data: JsonObject) -> RequestModel:
     )
 
 
-def _event_entry(event: EventRecord) -> Entry:
+def event_entry(event: EventRecord) -> Entry:
+    """An event as an entry."""
     type_ = "contested" if event.reason == ConditionType.CONTESTED else "event"
     times = f" ({event.count} times)" if event.count > 1 else ""
     text = f"{event.reason}: {event.message}{times}"
     return Entry(time=event.at, type="contested" if type_ == "contested" else "event", who="setpoint", text=text)
 
 
-def _heat(history: Iterable[HistoryEntry], now: str) -> tuple[str | None, int, tuple[Heat, ...]]:
+def _heat(entries: Iterable[Entry], now: str) -> tuple[str | None, int, tuple[Heat, ...]]:
     """When the first bucket begins, the seconds of each, and the fields that drifted most."""
-    drifts = [(_seconds(one.at), path) for one in history for path in _drifted(one)]
+    drifts = [(_seconds(one.time), path) for one in entries for path in _drifted(one)]
     if not drifts:
         return None, 0, ()
     first = min(at for at, _ in drifts)
@@ -135,13 +183,11 @@ def _heat(history: Iterable[HistoryEntry], now: str) -> tuple[str | None, int, t
     return rfc3339(first), seconds, tuple(heat)
 
 
-def _drifted(one: HistoryEntry) -> Sequence[str]:
+def _drifted(one: Entry) -> Sequence[str]:
     """The fields that another writer had changed: of a step that corrected them, or withheld the correction."""
-    if one.type is not HistoryType.STEP or text_in(one.data, "decision") not in _DRIFT_DECISIONS:
+    if one.type != "step" or one.decision not in _DRIFT_DECISIONS or one.fields is UNSET:
         return ()
-    changes = [change for write in objects_in(one.data.get("writes")) for change in objects_in(write.get("changes"))]
-    changes += objects_in(one.data.get("withheld"))
-    return list(dict.fromkeys(text_in(change, "path") for change in changes))
+    return list(dict.fromkeys(field.path for field in one.fields))
 
 
 def _seconds(at: str) -> int:

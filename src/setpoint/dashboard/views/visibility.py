@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.dashboard.access.viewer import Scope, Sees, Viewer, sees_everything
+from setpoint.dashboard.access.viewer import Scope, Sees, SeesScope, Viewer, sees_everything
 from setpoint.dashboard.views.fleet import EncodedRow, FleetRows
 from setpoint.engine.resource import ResourceRef
 
@@ -13,6 +13,7 @@ class Visibility:
     """What a viewer may see now, and what was decided about each scope; nothing is decided for an unrestricted one."""
 
     sees: Sees
+    sees_scope: SeesScope
     decided: Mapping[Scope, bool]
 
     def contradicts(self, before: "Visibility") -> bool:
@@ -20,7 +21,7 @@ class Visibility:
         return any(self.decided.get(scope, was) is not was for scope, was in before.decided.items())
 
 
-EVERYTHING_VISIBLE = Visibility(sees_everything, {})
+EVERYTHING_VISIBLE = Visibility(sees_everything, sees_everything, {})
 
 
 async def visibility_of(viewer: Viewer, scopes: Iterable[Scope]) -> Visibility:
@@ -28,7 +29,7 @@ async def visibility_of(viewer: Viewer, scopes: Iterable[Scope]) -> Visibility:
     if viewer.is_unrestricted:
         return EVERYTHING_VISIBLE
     decided = await viewer.decide(frozenset(scopes))
-    return Visibility(lambda ref: decided.get(Scope.of(ref), False), decided)
+    return Visibility(lambda ref: decided.get(Scope.of(ref), False), lambda one: decided.get(one, False), decided)
 
 
 async def visible_rows(viewer: Viewer, rows: FleetRows) -> Sequence[ResourceRef]:

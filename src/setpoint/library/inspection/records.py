@@ -106,7 +106,7 @@ class StepExplanation(SessionValue):
         return StepExplanation(
             ref=resource.ref,
             step=step,
-            moved=tuple(_moved_digests(step)),
+            moved=tuple(moved_digests(step)),
             request=latest_request(resource),
             ready=condition_of(resource, ConditionType.READY),
             next_step=_next_step(resource, is_resynced=is_resynced, is_owner=is_owner),
@@ -187,7 +187,7 @@ def _event_data(one: EventRecord) -> Json:
     return {"at": one.at, "resource": ref, "count": one.count, **rest}
 
 
-def _moved_digests(step: JsonObject | None) -> Iterator[str]:
+def moved_digests(step: JsonObject | None) -> Iterator[str]:
     """Which digests differ from those of the last agreement: of the intent, of the live state."""
     cookies = step.get("cookie") if step else None
     if not isinstance(cookies, Mapping):

@@ -105,6 +105,11 @@ class WorkQueue(Generic[K]):
         if self._delayed.due_at(key) > self._catch_up() + seconds:
             self.schedule(key, seconds, priority, trigger)
 
+    def seconds_until(self, key: K) -> float | None:
+        """The seconds until its delayed add, not less than 0; None when it has none."""
+        due = self._delayed.due_at(key)
+        return max(0.0, due - self._clock.monotonic()) if isfinite(due) else None
+
     def retry(self, key: K, error: SetpointError, priority: Priority, trigger: str) -> float:
         """Adds `key` after the backoff that `error` asks for; how long that is, in seconds."""
         delays = self._delays.get(key)
