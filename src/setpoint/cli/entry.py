@@ -30,6 +30,8 @@ COMMAND_HELP = {
     "export": "Print resources and their state, for setpoint import.",
     "get": "List resources, or print some of them. The word sets lists the sets, with exit 1 while one is refused.",
     "graph": "Draw the dependency graph, with the state of each node. Exit 1 for a cycle.",
+    "history": "Show the history of a resource, oldest first. Each step with who asked, its fields before and after, "
+    "drift, refusals, and with -o wide the requests that a running process sent.",
     "import": "Import resources and their state from another store. Touches none of their live objects.",
     "install": "Install or upgrade setpoint in a cluster. The cluster is that of the current kubeconfig context.",
     "kinds": "List the kinds that are installed, or describe some. Those of plug-ins, too, with their distribution; of "

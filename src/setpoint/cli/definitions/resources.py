@@ -68,6 +68,25 @@ explain = declare("explain", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH)
 events = declare("events", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, ALL_NAMESPACES)
 
 
+@command_named("history")
+@click.argument("target", metavar="KIND/NAME")
+@options_of(NAMESPACE, OUTPUT, WATCH)
+@click.option("--since", metavar="TIME", help="What is newer: than 2h ago, or than 2026-01-31T12:00Z.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    default=50,
+    metavar="NUMBER",
+    show_default=True,
+    help="The newest so many entries.",
+)
+@click.pass_context
+def history(context: click.Context, /, *, target: str, **options: object) -> None:
+    from setpoint.cli.commands.history import show_history
+
+    exit_with(context, show_history, {**options, "targets": (target,)})
+
+
 @command_named("graph")
 @options_of(FILES, TARGETS, NAMESPACE)
 @ALL_NAMESPACES
@@ -79,4 +98,4 @@ def graph(context: click.Context, /, **options: object) -> None:
     exit_with(context, draw_graph, options)
 
 
-COMMANDS: Final = (apply, plan, reconcile, delete, get, describe, explain, events, graph)
+COMMANDS: Final = (apply, plan, reconcile, delete, get, describe, explain, events, history, graph)

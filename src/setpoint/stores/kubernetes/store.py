@@ -88,6 +88,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._unserved = UnservedKinds(is_watching=cache is not None)
         self._lister = MultiKindLister(client, cluster_scope, cache, self._unserved)
         self._events = EventRecorder(client, cluster_scope, clock)
+        self.kept_history = self._events.history
         self._leases = LeaseClient(client, clock, cluster_scope.leases)
         self._others = tuple(LeaseClient(client, clock, namespace) for namespace in cluster_scope.others)
 
@@ -297,7 +298,7 @@ class KubernetesStore(DerivedStoreOperations):
 
     async def history(self, ref: ResourceRef, *, before: int | None = None, most: int = 100) -> Sequence[HistoryEntry]:
         """See HistoryStore: what this process has done since it began."""
-        return self._events.history.of(ref, before, most)
+        return self.kept_history.of(ref, before, most)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """See Store."""
