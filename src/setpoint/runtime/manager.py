@@ -99,6 +99,8 @@ class Manager:
             )
             for key in sorted(engine.resource_types)
         }
+        # Is told of every change as well, and must not wait.
+        self.observer: Callable[[ResourceEvent], None] | None = None
         # Without fences, for what is only read.
         self._store = engine.store
         self._informer = Informer(engine.store, self.index, engine.clock, self.handle_event)
@@ -152,6 +154,8 @@ class Manager:
 
         So are resources that were refused an object that is released now, and all resources of a Namespace.
         """
+        if self.observer is not None:
+            self.observer(event)
         controller = self.controllers.get((event.ref.group, event.ref.kind))
         if controller is not None:
             controller.handle_event(event)

@@ -50,6 +50,14 @@ from setpoint.cli.definitions.options import (
 @click.option(
     "--audit", metavar="FILE", help="Append who asked, what was sent and what came back; - is standard output."
 )
+@click.option(
+    "--notify",
+    "notify",
+    multiple=True,
+    metavar="[FORMAT+]URL|@FILE",
+    help="Send problems there, once: as webhook, slack, cloudevents or cloudevents-binary; again for another.",
+)
+@click.option("--notify-secret-file", metavar="FILE", help="Sign these messages with the secret in it (HMAC-SHA256).")
 @click.option("--dashboard", metavar="[HOST]:PORT", help="Serve the dashboard there.")
 @click.option("--allow-actions", is_flag=True, help="Resources may be reconciled, paused and resumed on the dashboard.")
 @click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
