@@ -166,6 +166,9 @@ def kinds(context: click.Context, /, **options: object) -> None:
     "--cookie-location", type=COOKIE_PLACES, default="status", show_default=True, help="Where cookies are kept."
 )
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
+@click.option(
+    "--notify-secret", metavar="NAME", help="The Secret whose key addresses says who is told of problems, as --notify."
+)
 @click.option("--dashboard", is_flag=True, help="Serve the dashboard in the cluster, for its users.")
 @click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
 @click.option("--aggregate-kubernetes-objects", is_flag=True, help="The role edit may write KubernetesObjects, too.")

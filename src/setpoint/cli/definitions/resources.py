@@ -39,7 +39,15 @@ delete = declare(
 
 
 @command_named("plan")
-@options_of(FILES, TARGETS, *SCOPE, NAMESPACE, OUTPUT, QUIET)
+@options_of(FILES, TARGETS, *SCOPE, NAMESPACE)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "wide", "yaml", "json", "markdown"]),
+    default="table",
+    help="The form; markdown is a comment for a pull request.",
+)
+@QUIET
 @click.option("--all", "everything", is_flag=True, help="Everything in the store, with and without cookies.")
 @click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; no service is called.")
 @click.option(
@@ -53,6 +61,8 @@ delete = declare(
 @click.pass_context
 def plan(context: click.Context, /, **options: object) -> None:
     if options["everything"] or options["world"] or options["variants"]:
+        if options["output"] == "markdown":
+            raise click.UsageError("-o markdown is for the plan of manifests, without --all, --world and --as")
         from setpoint.cli.commands.plan_all import plan_all
 
         exit_with(context, plan_all, options)
