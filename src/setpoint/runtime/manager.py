@@ -67,6 +67,9 @@ class Manager:
     of the shards that it holds. Without one, this process reconciles all of them.
     """
 
+    # Is told of every change as well, and must not wait.
+    observer: Callable[[ResourceEvent], None] | None = None
+
     def __init__(
         self,
         engine: EngineContext,
@@ -99,8 +102,6 @@ class Manager:
             )
             for key in sorted(engine.resource_types)
         }
-        # Is told of every change as well, and must not wait.
-        self.observer: Callable[[ResourceEvent], None] | None = None
         # Without fences, for what is only read.
         self._store = engine.store
         self._informer = Informer(engine.store, self.index, engine.clock, self.handle_event)
