@@ -89,8 +89,8 @@ def test_every_annotation_that_the_code_names_is_in_the_list() -> None:
     named = set(re.findall(r"\b(?:cnrm\.cloud\.google\.com|setpoint\.dev)/[a-z][a-z-]*[a-z]\b(?!\d)", source))
 
     finalizers = {f"cnrm.cloud.google.com/{name}" for name in ("finalizer", "deletion-defender")}
-    # Of definitions, not of resources.
-    others = {"setpoint.dev/children", "setpoint.dev/preview"}
+    # Of definitions and of Leases, not of resources.
+    others = {"setpoint.dev/children", "setpoint.dev/preview", "setpoint.dev/notified"}
     assert named - finalizers - others - set(KNOWN) == set()
 
 

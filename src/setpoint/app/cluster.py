@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from setpoint.app.kinds import catalogue_versions, named_kind, select_kinds, types_of_manifests
-from setpoint.app.settings import DIRECT_WIRING, STORE, AppSettings, ClientWiring, StoreAccess
+from setpoint.app.settings import DIRECT_WIRING, STORE, AppSettings, ClientWiring, StoreAccess, history_limits
 from setpoint.clients.http import HttpClient
 from setpoint.clients.http_transport import limits_from
 from setpoint.clients.sockets import AddressPolicy, address_policy
@@ -147,7 +147,7 @@ def _open_cluster(
     related = {one for owner in handled if isinstance(owner, Owner) for one in (*owner.makes, *owner.reads)}
     if any(map(refers_to_secrets, handled)):
         related.add(SECRETS)
-    return open_kubernetes(
+    store = open_kubernetes(
         address,
         client,
         (*handled, *related, ReferenceGrantType()),
@@ -156,6 +156,9 @@ def _open_cluster(
         accounts=accounts,
         catalogued=CataloguedKinds({} if settings.kinds else versions, types_of_manifests(resource_types)),
     )
+    entries, days = history_limits(settings.environment)
+    store.kept_history.limits = replace(store.kept_history.limits, per_resource=entries, days=days)
+    return store
 
 
 async def handled_catalogue(settings: AppSettings, wiring: ClientWiring, clusters: Clusters) -> Collection[GroupKind]:

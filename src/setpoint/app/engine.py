@@ -16,6 +16,7 @@ from setpoint.app.settings import (
     AppSettings,
     ClientWiring,
     StoreAccess,
+    history_limits,
     is_shared_store,
     store_path,
 )
@@ -36,6 +37,7 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.kinds.kubernetes_object.clusters import Clusters
+from setpoint.stores.journal import StoreLimits
 from setpoint.stores.manifests import read_manifest
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.database_file import access_of_others
@@ -228,15 +230,15 @@ async def _open_embedded(
     settings: AppSettings, access: StoreAccess, resource_types: Mapping[GroupKind, ResourceType]
 ) -> Store:
     clock, path, types = settings.clock, store_path(settings.store), types_of_manifests(resource_types)
-    if path is None:
-        return MemoryStore(clock, _new_uid, types=types)
-    if access is StoreAccess.READ and not path.exists():
-        # Nothing has been declared yet: an empty store to read from, without creating a file.
-        return MemoryStore(clock, _new_uid, types=types)
+    entries, days = history_limits(settings.environment)
+    limits = StoreLimits(history_per_resource=entries, history_days=days)
+    # Without a file nothing has been declared yet: an empty store to read from, without creating one.
+    if path is None or (access is StoreAccess.READ and not path.exists()):
+        return MemoryStore(clock, _new_uid, limits, types=types)
     exposed = access_of_others(path.absolute().resolve())
     mode = OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE
     secrets = secret_fields_of(resource_types)
-    store = await open_sqlite(path, clock, _new_uid, mode, secrets=secrets, types=types)
+    store = await open_sqlite(path, clock, _new_uid, mode, limits, secrets=secrets, types=types)
     if exposed:
         settings.warn(exposed)
     return store

@@ -19,6 +19,9 @@ STORE_VARIABLE: Final = "SETPOINT_STORE"
 COOKIE_LOCATION_VARIABLE: Final = "SETPOINT_COOKIE_LOCATION"
 # How far the tenants of a store in a cluster are kept apart, where no option says so.
 TENANCY_VARIABLE: Final = "SETPOINT_TENANCY"
+# How much of the history of each resource is kept.
+HISTORY_ENTRIES_VARIABLE: Final = "SETPOINT_HISTORY_ENTRIES"
+HISTORY_DAYS_VARIABLE: Final = "SETPOINT_HISTORY_DAYS"
 
 
 class StoreAccess(StrEnum):
@@ -61,6 +64,23 @@ def tenancy_from(environment: Mapping[str, str], word: str = "") -> TenancyMode:
     if word not in tuple(TenancyMode):
         raise UserError(f"{TENANCY_VARIABLE} is {word!r}: write {' or '.join(TenancyMode)}")
     return TenancyMode(word)
+
+
+def history_limits(environment: Mapping[str, str]) -> tuple[int, int]:
+    """How many entries of the history of a resource are kept, and for how many days; UserError for no such number."""
+    return (
+        _number_in(environment, HISTORY_ENTRIES_VARIABLE, 200, (1, 10_000)),
+        _number_in(environment, HISTORY_DAYS_VARIABLE, 30, (1, 3_650)),
+    )
+
+
+def _number_in(environment: Mapping[str, str], name: str, default: int, limits: tuple[int, int]) -> int:
+    text, (least, most) = environment.get(name, "").strip(), limits
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal() and least <= int(text[:9]) <= most):
+        raise UserError(f"{name} is {text[:40]!r}: write a number from {least} to {most:,}")
+    return int(text)
 
 
 def default_namespace(settings: AppSettings) -> str:

@@ -16,6 +16,7 @@ from setpoint.library.command_record import CommandObserver, CommandRecord, Repo
 from setpoint.library.outcome import ExitCode, OutcomeSummary
 
 if TYPE_CHECKING:
+    from setpoint.library.command_document import CommandDocument
     from setpoint.library.deletion import Deletion
 
 
@@ -33,7 +34,7 @@ class CommandReport(CommandObserver):
     @property
     def is_data(self) -> bool:
         """Whether the output is a document for programs."""
-        return self.request.output in ("json", "yaml")
+        return self.request.output in ("json", "yaml", "markdown")
 
     @property
     def prints_lines(self) -> bool:
@@ -79,7 +80,7 @@ class CommandReport(CommandObserver):
         """Prints the end of the output, or the whole document; returns the exit code."""
         record = self.record
         if self.is_data:
-            print_document(record.document().to_data(), self.request)
+            self._print_document(record.document())
             return record.exit_code
         for text in record.warnings:
             self.print_line(text, "yellow")
@@ -92,7 +93,17 @@ class CommandReport(CommandObserver):
         """For programs, the document of a command that ended early."""
         if self.is_data:
             self.record.dry_run = self.request.dry_run
-            print_document(self.record.document(error).to_data(), self.request)
+            self._print_document(self.record.document(error))
+
+    def _print_document(self, document: "CommandDocument") -> None:
+        if self.request.output != "markdown":
+            print_document(document.to_data(), self.request)
+            return
+        from setpoint.cli.views.markdown import plan_markdown
+
+        data = document.to_data()
+        assert isinstance(data, dict)
+        self.request.console.out(plan_markdown(data), end="")
 
 
 def dependant_line(edge: GraphEdge) -> str:

@@ -30,6 +30,8 @@ COMMAND_HELP = {
     "export": "Print resources and their state, for setpoint import.",
     "get": "List resources, or print some of them. The word sets lists the sets, with exit 1 while one is refused.",
     "graph": "Draw the dependency graph, with the state of each node. Exit 1 for a cycle.",
+    "history": "Show the history of a resource, oldest first. Each step with who asked, its fields before and after, "
+    "drift, refusals, and with -o wide the requests that a running process sent.",
     "import": "Write manifests of live objects, or import an export. Of kinds in a project: minimal, and proven by "
     "their plan; exit 0 applying them changes nothing, 2 it does, 1 error. Of a file of setpoint export: its resources "
     "and their state. Touches no live object.",

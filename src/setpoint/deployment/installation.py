@@ -15,6 +15,8 @@ from setpoint.errors import UserError
 DEFAULT_NAMESPACE: Final = "setpoint-system"
 DEFAULT_IMAGE: Final = f"setpoint:{__version__}"
 _NAMESPACE_PATTERN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_SECRET_PATTERN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
+_MAX_NAME: Final = 253
 _DIGEST_PATTERN: Final = re.compile(r"@sha256:[0-9a-f]{64}\Z")
 # What variables that name images of generated objects end with: see the images of a Trustee.
 _IMAGE_VARIABLE: Final = ("_IMAGE_NAME", "_IMAGE_NAME_MICROSERVICES")
@@ -40,6 +42,8 @@ class Installation:
     cookies: CookieLocation = CookieLocation.STATUS
     # Whether the pods serve the dashboard.
     dashboard: bool = False
+    # The Secret with the addresses that are told of problems; empty for none.
+    notify_secret: str = ""
 
     @property
     def account(self) -> str:
@@ -52,6 +56,7 @@ class Installation:
                 require_namespace_name(name)
         if not _IMAGE_PATTERN.fullmatch(self.image):
             raise UserError(f"{self.image!r} names no image: write it as registry.example.com/setpoint:{__version__}")
+        _require_secret_name(self.notify_secret)
         for name, _ in self.environment:
             if not _VARIABLE_PATTERN.fullmatch(name):
                 raise UserError(f"--env: {name!r} names no variable: write NAME=VALUE, such as KBS_IMAGE_NAME=kbs:1")
@@ -76,6 +81,11 @@ def require_namespace_name(name: str) -> None:
             f"{name!r} cannot be a namespace: write up to 63 lower-case letters, digits and -, "
             "with a letter or digit at both ends"
         )
+
+
+def _require_secret_name(name: str) -> None:
+    if name and (len(name) > _MAX_NAME or not _SECRET_PATTERN.fullmatch(name)):
+        raise UserError(f"--notify-secret: {name!r} cannot be a Secret: write lower-case letters, digits, - and dots")
 
 
 NAME: Final = "setpoint"

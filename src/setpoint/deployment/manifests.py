@@ -130,6 +130,7 @@ def _container(installation: Installation) -> JsonObject:
             _downward_variable("POD_NAME", "metadata.name"),
             _downward_variable("POD_NAMESPACE", "metadata.namespace"),
             *_cookie_variables(installation),
+            *_notification_variables(installation),
             *({"name": name, "value": value} for name, value in installation.environment),
         ],
         "ports": [
@@ -147,6 +148,29 @@ def _container(installation: Installation) -> JsonObject:
             "capabilities": {"drop": ["ALL"]},
         },
     }
+
+
+# The variables of `setpoint run`, and the keys of the Secret that have them.
+_NOTIFICATION_KEYS: Final = (("SETPOINT_NOTIFY", "addresses", False), ("SETPOINT_NOTIFY_SECRET", "secret", True))
+
+
+def _notification_variables(installation: Installation) -> list[JsonObject]:
+    """Addresses hold tokens: a pod has them from a Secret, and does not start without it."""
+    if not installation.notify_secret:
+        return []
+    return [
+        {
+            "name": name,
+            "valueFrom": {
+                "secretKeyRef": {
+                    "name": installation.notify_secret,
+                    "key": key,
+                    **({"optional": True} if is_optional else {}),
+                }
+            },
+        }
+        for name, key, is_optional in _NOTIFICATION_KEYS
+    ]
 
 
 def container_arguments(installation: Installation) -> list[Json]:

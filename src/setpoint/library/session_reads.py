@@ -256,19 +256,19 @@ class SessionReads:
         async with self._engines.reading() as engine:
             return validate_manifests(read, engine)
 
-    async def history(self, target: Target, *, before: int | None = None, most: int = 100) -> "HistoryListing":
+    async def history(
+        self, target: Target, *, before: int | None = None, most: int = 100, since: str = ""
+    ) -> "HistoryListing":
         """What happened to a resource, the newest first: its steps, their requests, drift and refusals.
 
         Kept by count and age: in a store in a file or in memory by every process, in a cluster by the process that is
         asked. `before` is the number of an entry: those that came before it. Of a resource that is gone, too.
         """
-        from setpoint.engine.history.memory_history import HistoryStore
-        from setpoint.library.inspection.history import HistoryListing
+        from setpoint.library.inspection.history import read_history
 
         async with self._engines.reading() as engine:
-            ref, store = ref_of_target(target, self.namespace, engine), engine.store
-            found = await store.history(ref, before=before, most=most) if isinstance(store, HistoryStore) else ()
-            return HistoryListing(ref, tuple(found))
+            ref, shared = ref_of_target(target, self.namespace, engine), self._engines.is_shared
+            return await read_history(ref, engine.store, before=before, most=most, since=since, is_shared=shared)
 
     async def fields(self, target: Target) -> "FieldListing":
         """Spec, live object and effective desired state of a resource, field by field, with the rule of each.

@@ -181,9 +181,11 @@ class SyncSession:
         """See Session.fields."""
         return self._call(self._session.fields(target))
 
-    def history(self, target: Target, *, before: int | None = None, most: int = 100) -> "HistoryListing":
+    def history(
+        self, target: Target, *, before: int | None = None, most: int = 100, since: str = ""
+    ) -> "HistoryListing":
         """See Session.history."""
-        return self._call(self._session.history(target, before=before, most=most))
+        return self._call(self._session.history(target, before=before, most=most, since=since))
 
     def sets(self) -> "SetListing":
         """See Session.sets."""

@@ -24,6 +24,7 @@ from setpoint.engine.step.delete import is_deletion_held
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import SetpointError, StoreError
+from setpoint.runtime.notify.problems import Problem, problem_of
 
 # How long a step waits for the watch to show its own write.
 CATCH_UP_SECONDS: Final = 10.0
@@ -60,6 +61,8 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     location: Location | None
     # The claim keys by which it claims that object.
     claim_keys: tuple[ClaimKey, ...] = ()
+    # What its conditions say is wrong; undecided for what has no controller.
+    problem: Problem = Problem.UNDECIDED
 
 
 OwnersByKind: TypeAlias = Mapping[GroupKind, Owner]
@@ -104,6 +107,7 @@ def index_entry(
         is_status_edited=resync == 0 and kind is not None and is_record_lost(resource.status),
         location=location,
         claim_keys=recorded_claim_keys(resource, kind),
+        problem=Problem.UNDECIDED if kind is None else problem_of(resource),
     )
 
 

@@ -67,6 +67,9 @@ class Manager:
     of the shards that it holds. Without one, this process reconciles all of them.
     """
 
+    # Is told of every change as well, and must not wait.
+    observer: Callable[[ResourceEvent], None] | None = None
+
     def __init__(
         self,
         engine: EngineContext,
@@ -152,6 +155,8 @@ class Manager:
 
         So are resources that were refused an object that is released now, and all resources of a Namespace.
         """
+        if self.observer is not None:
+            self.observer(event)
         controller = self.controllers.get((event.ref.group, event.ref.kind))
         if controller is not None:
             controller.handle_event(event)

@@ -97,6 +97,7 @@ def _installation(kinds: Sequence[GroupKind], options: dict[str, Any]) -> Instal
         TenancyMode(options["tenancy"] or TenancyMode.STRICT),
         CookieLocation(options["cookie_location"]),
         options["dashboard"],
+        options["notify_secret"] or "",
     )
 
 

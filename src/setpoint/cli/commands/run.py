@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
@@ -31,6 +32,7 @@ from setpoint.runtime.step_history import HistoryReports, HistoryRequests
 from setpoint.runtime.step_log import StepLog
 
 if TYPE_CHECKING:
+    from setpoint.cli.notifications import NotificationOptions
     from setpoint.cli.views.live_screen import LogBuffer
     from setpoint.library.sets.sync import NamedSource, SetSync, SyncOptions
     from setpoint.runtime.limited_server import ListenAddress
@@ -57,6 +59,7 @@ class RunOptions:
     allowed_addresses: tuple[str, ...]
     denied_addresses: tuple[str, ...]
     sets: "SetOptions | None" = None
+    notifications: "NotificationOptions | None" = None
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> "RunOptions":
@@ -79,6 +82,7 @@ class RunOptions:
             options["allowed_addresses"],
             options["denied_addresses"],
             _set_options(options),
+            _notification_options(options),
         )
 
     @property
@@ -145,6 +149,17 @@ def _set_options(options: Mapping[str, Any]) -> SetOptions | None:
     sources = named_sources(options["folders"], options["repositories"], options["set_name"])
     poll, namespace = duration_option("--poll", options["poll"]), options["namespace"] or DEFAULT_NAMESPACE
     return SetOptions(sources, SyncOptions(poll, namespace, options["adopt"], options["allow_empty"]))
+
+
+def _notification_options(options: Mapping[str, Any]) -> "NotificationOptions | None":
+    """Who is told of problems; None without a receiver. UserError for a wrong address."""
+    if not (options["notify"] or os.environ.get("SETPOINT_NOTIFY", "").strip()):
+        if options["notify_secret_file"] is not None:
+            raise UserError("--notify-secret-file is for the messages of --notify")
+        return None
+    from setpoint.cli.notifications import NotificationOptions
+
+    return NotificationOptions.of(options["notify"], options["notify_secret_file"], os.environ)
 
 
 def run_until_stopped(options: dict[str, Any]) -> int:
@@ -220,6 +235,7 @@ async def _run_until_signal(process: "ControllerProcess", run_options: RunOption
                 controllers.serving_admin_api(),
                 process.drawn(run_options),
                 process.serving_dashboard(run_options),
+                process.notifying(run_options),
             ):
                 await process.run()
         except asyncio.CancelledError:
@@ -309,6 +325,17 @@ class ControllerProcess:
 
         steps = self.steps
         async with served_beside(self.controllers, self.opened, run_options.dashboard, lambda: steps.all):
+            yield
+
+    @asynccontextmanager
+    async def notifying(self, run_options: RunOptions) -> AsyncIterator[None]:
+        """Tells receivers of problems, with `--notify`."""
+        if run_options.notifications is None:
+            yield
+            return
+        from setpoint.cli.notifications import notifying
+
+        async with notifying(self.controllers, self.opened.engine.store, run_options.notifications):
             yield
 
     @asynccontextmanager

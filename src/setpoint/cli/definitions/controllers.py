@@ -50,6 +50,14 @@ from setpoint.cli.definitions.options import (
 @click.option(
     "--audit", metavar="FILE", help="Append who asked, what was sent and what came back; - is standard output."
 )
+@click.option(
+    "--notify",
+    "notify",
+    multiple=True,
+    metavar="[FORMAT+]URL|@FILE",
+    help="Send problems there, once: as webhook, slack, cloudevents or cloudevents-binary; again for another.",
+)
+@click.option("--notify-secret-file", metavar="FILE", help="Sign these messages with the secret in it (HMAC-SHA256).")
 @click.option("--dashboard", metavar="[HOST]:PORT", help="Serve the dashboard there.")
 @click.option("--allow-actions", is_flag=True, help="Resources may be reconciled, paused and resumed on the dashboard.")
 @click.option("--plan/--no-plan", default=True, help="Plans of all resources may be asked for on the dashboard.")
@@ -165,6 +173,9 @@ def kinds(context: click.Context, /, **options: object) -> None:
     "--cookie-location", type=COOKIE_PLACES, default="status", show_default=True, help="Where cookies are kept."
 )
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
+@click.option(
+    "--notify-secret", metavar="NAME", help="The Secret whose key addresses says who is told of problems, as --notify."
+)
 @click.option("--dashboard", is_flag=True, help="Serve the dashboard in the cluster, for its users.")
 @click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
 @click.option("--aggregate-kubernetes-objects", is_flag=True, help="The role edit may write KubernetesObjects, too.")

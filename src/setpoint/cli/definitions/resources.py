@@ -61,7 +61,15 @@ delete = declare(
 
 
 @command_named("plan")
-@options_of(FILES, SELECTED, *SCOPE, FIELD_SELECTOR, NAMESPACE, OUTPUT, QUIET)
+@options_of(FILES, SELECTED, *SCOPE, FIELD_SELECTOR, NAMESPACE)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "wide", "yaml", "json", "markdown"]),
+    default="table",
+    help="The form; markdown is a comment for a pull request.",
+)
+@QUIET
 @click.option("--all", "everything", is_flag=True, help="Everything in the store, with and without cookies.")
 @click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; no service is called.")
 @click.option(
@@ -75,6 +83,8 @@ delete = declare(
 @click.pass_context
 def plan(context: click.Context, /, **options: object) -> None:
     if options["everything"] or options["world"] or options["variants"]:
+        if options["output"] == "markdown":
+            raise click.UsageError("-o markdown is for the plan of manifests, without --all, --world and --as")
         from setpoint.cli.commands.plan_all import plan_all
 
         exit_with(context, plan_all, options)
@@ -92,6 +102,25 @@ get = declare(
 describe = declare("describe", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, SHOW_SECRETS)
 explain = declare("explain", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH)
 events = declare("events", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, ALL_NAMESPACES)
+
+
+@command_named("history")
+@click.argument("target", metavar="KIND/NAME")
+@options_of(NAMESPACE, OUTPUT, WATCH)
+@click.option("--since", metavar="TIME", help="What is newer: than 2h ago, or than 2026-01-31T12:00Z.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    default=50,
+    metavar="NUMBER",
+    show_default=True,
+    help="The newest so many entries.",
+)
+@click.pass_context
+def history(context: click.Context, /, *, target: str, **options: object) -> None:
+    from setpoint.cli.commands.history import show_history
+
+    exit_with(context, show_history, {**options, "targets": (target,)})
 
 
 @command_named("graph")
@@ -114,4 +143,4 @@ def graph(context: click.Context, /, **options: object) -> None:
     exit_with(context, draw_graph, options)
 
 
-COMMANDS: Final = (apply, plan, reconcile, delete, get, describe, explain, events, graph)
+COMMANDS: Final = (apply, plan, reconcile, delete, get, describe, explain, events, history, graph)

@@ -100,6 +100,8 @@ def entry_of(one: HistoryEntry) -> Entry:
         case HistoryType.REFUSED:
             text = f"refused: {text_in(data, 'message')}"
             return Entry(time=one.at, type="refused", who=text_in(data, "trigger"), text=text)
+        case HistoryType.EVENT:
+            return Entry(time=one.at, type="event", who="setpoint", text=text_in(data, "message"))
 
 
 def _step_entry(at: str, data: JsonObject) -> Entry:

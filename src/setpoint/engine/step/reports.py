@@ -113,6 +113,8 @@ class HistoryType(StrEnum):
     # Another writer changed fields of the live object, or deleted it.
     DRIFT = "drift"
     REFUSED = "refused"
+    # An Event of the cluster. No store keeps it as an entry: it stands for a history in another process' memory.
+    EVENT = "event"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +141,20 @@ def history_of_commit(resource: Resource, status: JsonObject, source: HistorySou
     before, after = _step(resource.status), _step(status)
     if after is None or after == before:
         return reported
-    record = redact_record(after, whole=_holds_secret_object(resource))
+    return (*reported, _step_entry(after, resource))
+
+
+def step_on_record(resource: Resource) -> HistoryEntry | None:
+    """The last step of a resource, as its status has it; None before the first one."""
+    step = _step(resource.status)
+    return None if step is None else _step_entry(step, resource)
+
+
+def _step_entry(step: JsonObject, resource: Resource) -> HistoryEntry:
+    record = redact_record(step, whole=_holds_secret_object(resource))
     assert isinstance(record, Mapping)
     at = record.get("at")
-    return (*reported, HistoryEntry(HistoryType.STEP, at if isinstance(at, str) else "", record))
+    return HistoryEntry(HistoryType.STEP, at if isinstance(at, str) else "", record)
 
 
 def _holds_secret_object(resource: Resource) -> bool:

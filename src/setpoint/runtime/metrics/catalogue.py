@@ -97,6 +97,10 @@ CATALOGUE: Final = (
     _gauge("setpoint_source_last_failed_timestamp_seconds", _SET, "When the source of a set was last refused."),
     _counter("setpoint_source_failures_total", _SET, "How often the source of a set could not be declared."),
     _gauge("setpoint_source_resources", _SET, "Resources that the source of a set declares."),
+    _counter(
+        "setpoint_notifications_total", ("receiver", "result"), "Attempts to send a notification, by their result."
+    ),
+    _gauge("setpoint_notifications_pending", ("receiver",), "Resources that a receiver may have to be told of."),
     _gauge("setpoint_shards", (), "Shards that there are."),
     _gauge("setpoint_shards_held", (), "Shards that this process holds."),
     _counter("setpoint_shard_holder_changes_total", ("shard",), "How often a shard changed hands."),

@@ -116,6 +116,28 @@ def read_sources(sources: Mapping[str, SourceReadings]) -> Iterator[Reading]:
         yield Reading("setpoint_source_resources", (name,), source.resources)
 
 
+class NotificationReadings(Protocol):
+    """What the metrics page reads of the delivery of notifications."""
+
+    def attempts(self) -> Iterable[tuple[str, str, int]]:
+        """How many attempts there were, by receiver and result."""
+        ...
+
+    def pending(self) -> Iterable[tuple[str, int]]:
+        """How many resources wait, by receiver."""
+        ...
+
+
+def read_notifications(notifications: NotificationReadings | None) -> Iterator[Reading]:
+    """The delivery of notifications, where there are receivers."""
+    if notifications is None:
+        return
+    for receiver, result, count in notifications.attempts():
+        yield Reading("setpoint_notifications_total", (receiver, result), count)
+    for receiver, waiting in notifications.pending():
+        yield Reading("setpoint_notifications_pending", (receiver,), waiting)
+
+
 def read_replica(replica: ControllerReplica) -> Iterator[Reading]:
     """Shards and leases."""
     yield Reading("setpoint_shards", (), replica.shard_count)

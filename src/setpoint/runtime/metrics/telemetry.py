@@ -23,6 +23,7 @@ from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.list_resync.lister import ListingResult
 from setpoint.runtime.metrics.catalogue import CATALOGUE, DEFINITIONS
 from setpoint.runtime.metrics.readings import (
+    NotificationReadings,
     ReadFamily,
     Reading,
     RequestCounts,
@@ -31,6 +32,7 @@ from setpoint.runtime.metrics.readings import (
     new_family,
     read_controller,
     read_limiters,
+    read_notifications,
     read_replica,
     read_requests,
     read_resources,
@@ -134,6 +136,7 @@ class Telemetry:
         self._requests = tuple(requests)
         self._manager: MonitoredManager | None = None
         self._sources: Mapping[str, SourceReadings] = {}
+        self._notifications: NotificationReadings | None = None
         self._counted: dict[str, Counter | Histogram] = {}
         self._results = self._counter("controller_runtime_reconcile_total")
         self._errors = self._counter("controller_runtime_reconcile_errors_total")
@@ -179,6 +182,10 @@ class Telemetry:
     def watch_sources(self, sources: Mapping[str, SourceReadings]) -> None:
         """From now on the page shows the sources of these sets as well."""
         self._sources = sources
+
+    def watch_notifications(self, notifications: NotificationReadings) -> None:
+        """From now on the page shows the delivery of notifications as well."""
+        self._notifications = notifications
 
     def _add_series(self, kind: str) -> None:
         for result in _EVERY_RESULT:
@@ -268,6 +275,7 @@ class Telemetry:
             if self._manager.replica is not None:
                 yield from read_replica(self._manager.replica)
         yield from read_sources(self._sources)
+        yield from read_notifications(self._notifications)
         for budgets in self._budgets:
             yield from read_limiters(budgets.snapshot())
         yield from read_requests(self._requests)

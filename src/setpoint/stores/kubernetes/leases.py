@@ -3,6 +3,8 @@
 Only the local clock is trusted: a lease has expired when no change of it was observed for its whole duration.
 """
 
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from datetime import datetime
 from math import ceil
@@ -15,7 +17,7 @@ from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import Clock, Lease
-from setpoint.errors import AlreadyExists, RemoteConflict
+from setpoint.errors import AlreadyExists, RemoteConflict, SetpointError, StoreError
 from setpoint.stores.kubernetes.write_bodies import ENGINE_WRITE
 from setpoint.stores.lease_rules import unix_seconds
 
@@ -27,6 +29,7 @@ _CLOCK_SKEW_SECONDS: Final = 30.0
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
     name: str
     resource_version: str
+    annotations: dict[str, str] = {}
 
 
 class _Spec(msgspec.Struct, rename="camel", gc=False):
@@ -220,6 +223,68 @@ class LeaseClient:
         lease, now, wall = observation.lease, self._clock.monotonic(), unix_seconds(self._clock)
         left = seconds_presumed_held(observation, now, wall) if seconds is None else observation.at + seconds - now
         return Lease(name, lease.holder, lease.fence, wall + left if lease.holder else 0.0)
+
+
+_NOTES_NAME: Final = "notified-by-setpoint"
+_NOTES: Final = "setpoint.dev/notified"
+_NOTE_ATTEMPTS: Final = 5
+
+
+class LeaseNotes:
+    """Texts of each shard in annotations of Leases without a holder: the account may write Leases already.
+
+    They are compressed: all annotations of an object have 256 KiB.
+    """
+
+    def __init__(self, client: KubernetesClient, namespace: str) -> None:
+        self._client = client
+        self._all = Endpoint("coordination.k8s.io", "v1", "leases", namespace)
+
+    def __str__(self) -> str:
+        return f"the Leases {_NOTES_NAME}-*"
+
+    async def read(self, part: int) -> bytes | None:
+        """The text of a part; None when there is none yet. StoreError when it cannot be read."""
+        try:
+            raw = await self._client.get(self._all.named(f"{_NOTES_NAME}-{part}"))
+        except SetpointError as error:
+            raise StoreError(f"the Lease {_NOTES_NAME}-{part} cannot be read: {error}") from error
+        text = None if raw is None else decode_lease(raw).metadata.annotations.get(_NOTES)
+        try:
+            return None if text is None else zlib.decompress(b64decode(text))
+        except (ValueError, zlib.error):
+            # It is not ours: what reads it says what to do.
+            return b""
+
+    async def write(self, part: int, content: bytes) -> None:
+        """Replaces the text of a part; StoreError when that is not possible."""
+        name = f"{_NOTES_NAME}-{part}"
+        text = b64encode(zlib.compress(content)).decode()
+        try:
+            for _ in range(_NOTE_ATTEMPTS):
+                if await self._is_written(name, text):
+                    return
+        except SetpointError as error:
+            raise StoreError(f"the Lease {name} cannot be written: {error}") from error
+        raise StoreError(f"the Lease {name} cannot be written: other processes write it at the same time")
+
+    async def _is_written(self, name: str, text: str) -> bool:
+        raw = await self._client.get(self._all.named(name))
+        body = _lease(name, {}, None if raw is None else decode_lease(raw))
+        body = {**body, "metadata": {**_mapping(body["metadata"]), "annotations": {_NOTES: text}}}
+        try:
+            if raw is None:
+                await self._client.create(self._all, body, ENGINE_WRITE)
+            else:
+                await self._client.replace(self._all.named(name), body, ENGINE_WRITE)
+        except (AlreadyExists, RemoteConflict):
+            return False
+        return True
+
+
+def _mapping(value: Json) -> JsonObject:
+    assert isinstance(value, dict)
+    return value
 
 
 async def leases_of(clients: Iterable[LeaseClient], prefix: str) -> tuple[Lease, ...]:

@@ -40,7 +40,7 @@ from setpoint.stores.kubernetes.bookmarks import from_revision
 from setpoint.stores.kubernetes.cache import ObjectCache, OwnWrites
 from setpoint.stores.kubernetes.errors import author_errors, object_errors, other_conflict, store_errors, tenant_errors
 from setpoint.stores.kubernetes.events import EventRecorder
-from setpoint.stores.kubernetes.leases import LeaseClient, leases_of
+from setpoint.stores.kubernetes.leases import LeaseClient, LeaseNotes, leases_of
 from setpoint.stores.kubernetes.list_watch import CLOSED, MultiKindLister, MultiKindWatch, decode_written
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object, uid_of_deleted
 from setpoint.stores.kubernetes.served_definitions import ServedDefinitions
@@ -80,15 +80,15 @@ class KubernetesStore(DerivedStoreOperations):
         self._cache = cache
         self._discovery = Discovery(client)
         self._kinds = ClusterKinds(cluster_scope, self._discovery)
-        self._is_open = True
-        self._watches: set[MultiKindWatch] = set()
-        self._written = OwnWrites()
-        self._clock = clock
+        self._is_open, self._watches = True, set[MultiKindWatch]()
+        self._written, self._clock = OwnWrites(), clock
         self.definitions = ServedDefinitions(client, cluster_scope.kinds.values(), clock, cluster_scope.unhandled)
         self._unserved = UnservedKinds(is_watching=cache is not None)
         self._lister = MultiKindLister(client, cluster_scope, cache, self._unserved)
         self._events = EventRecorder(client, cluster_scope, clock)
+        self.kept_history = self._events.history
         self._leases = LeaseClient(client, clock, cluster_scope.leases)
+        self.ledgers = LeaseNotes(client, cluster_scope.leases)
         self._others = tuple(LeaseClient(client, clock, namespace) for namespace in cluster_scope.others)
 
     @property
@@ -297,7 +297,7 @@ class KubernetesStore(DerivedStoreOperations):
 
     async def history(self, ref: ResourceRef, *, before: int | None = None, most: int = 100) -> Sequence[HistoryEntry]:
         """See HistoryStore: what this process has done since it began."""
-        return self._events.history.of(ref, before, most)
+        return self.kept_history.of(ref, before, most)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """See Store."""
