@@ -1,4 +1,4 @@
-"""Commands about everything in a store: recordings, upgrades, migrations, moves to another store."""
+"""Commands about everything in a store: recordings, upgrades, migrations, moves to another store, backups."""
 
 from typing import Final
 
@@ -12,6 +12,7 @@ from setpoint.cli.definitions.options import (
     TABLE_OR_JSON,
     TARGETS,
     TENANCY,
+    TEXT_OR_JSON,
     command_named,
     exit_with,
     options_of,
@@ -97,4 +98,28 @@ def import_(context: click.Context, /, **options: object) -> None:
     exit_with(context, import_resources, options)
 
 
-COMMANDS: Final = (record, migrate, verify_upgrade, export, import_)
+_FILE: Final = click.argument("file", metavar="FILE")
+
+
+@command_named("backup")
+@_FILE
+@click.option("--force", is_flag=True, help="Replace FILE if there is one.")
+@TEXT_OR_JSON
+@click.pass_context
+def backup(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.operating.store_backup import backup_store
+
+    exit_with(context, backup_store, options)
+
+
+@command_named("restore")
+@_FILE
+@TEXT_OR_JSON
+@click.pass_context
+def restore(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.operating.store_backup import restore_store
+
+    exit_with(context, restore_store, options)
+
+
+COMMANDS: Final = (record, migrate, verify_upgrade, export, import_, backup, restore)
