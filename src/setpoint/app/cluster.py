@@ -115,6 +115,14 @@ def open_cluster_client(settings: AppSettings, token: str | None = None) -> "Kub
     return KubernetesClient(connection, http=http)
 
 
+def cluster_namespaces(settings: AppSettings) -> tuple[str | None, str]:
+    """The only namespace of the store, None for all of them; and that of the leases."""
+    from setpoint.stores.kubernetes.factory import cluster_address_in
+
+    address = cluster_address_in(settings.store, settings.environment)
+    return address.namespace, address.leases
+
+
 def _tenant_addresses(settings: AppSettings, client: "KubernetesClient") -> AddressPolicy:
     """Where the servers may be that tenants name."""
     own_host = urlsplit(client.connection.server).hostname or ""

@@ -1,4 +1,4 @@
-"""Backups of the store that the settings name, and their restore."""
+"""The file of the store that the settings name: its backups, their restore, and its health."""
 
 from pathlib import Path
 
@@ -7,9 +7,10 @@ from setpoint.app.settings import AppSettings, is_shared_store, store_file
 from setpoint.engine.kind import secret_fields_of
 from setpoint.errors import UserError
 from setpoint.stores.sqlite.backup import BackupRecord, Progress, write_backup
+from setpoint.stores.sqlite.health import StoreHealth, store_health
 from setpoint.stores.sqlite.restore import RestoredStore, restore_backup
 
-__all__ = ("BackupRecord", "Progress", "RestoredStore", "back_up", "restore")
+__all__ = ("BackupRecord", "Progress", "RestoredStore", "StoreHealth", "back_up", "restore", "store_health")
 
 
 def back_up(settings: AppSettings, to: Path, progress: Progress, *, replaces: bool) -> BackupRecord:

@@ -26,6 +26,8 @@ COMMAND_HELP = {
     "named. On a terminal it asks. Exit 0 gone, 1 failed, not declared or not confirmed, 3 still waiting or blocked.",
     "demo": "Show drift, field policies and deletion of a local bucket. Touches nothing outside this process.",
     "describe": "Show everything on record about a resource.",
+    "doctor": "Check store, services, rights and versions. Each finding says what to do. Exit 0 without an "
+    "error, 1 with one.",
     "events": "Show what happened to resources, oldest first.",
     "explain": "Explain the last step of a resource. It shows which digest moved, which fields, and which rule.",
     "export": "Print resources and their state, for setpoint import.",

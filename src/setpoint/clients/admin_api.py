@@ -279,6 +279,20 @@ class AdminClient:
         found = await self._request("POST", FAILURES_PATH, ResourceNames(tuple(names)), StepFailures)
         return {one.name: error_from(one.why) for one in found.troubles}
 
+    async def page(self, path: str) -> str:
+        """One of the pages that the process serves beside the API: /healthz, /readyz, /metrics."""
+        try:
+            async with asyncio.timeout(_HELLO_SECONDS):
+                response = await self._pool.request(_ROUTE, "GET", path, {})
+                try:
+                    return (await ResponseBody(f"GET {path}", response, _LIMITS, HeldBytes()).whole()).decode()
+                finally:
+                    response.close()
+        except (TransportError, OSError, UnicodeDecodeError) as error:
+            raise RemoteUnavailable(
+                f"GET {path}: the process that owns the store does not answer: try again"
+            ) from error
+
     async def wait_until_exit(self) -> None:
         """Returns when the process has ended, however it did."""
         with suppress(TransportError, OSError):

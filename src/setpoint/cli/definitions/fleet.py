@@ -122,4 +122,21 @@ def restore(context: click.Context, /, **options: object) -> None:
     exit_with(context, restore_store, options)
 
 
-COMMANDS: Final = (record, migrate, verify_upgrade, export, import_, backup, restore)
+@command_named("doctor")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CHECK,...",
+    help="Only store, disk, clock, credentials, endpoints, rights, crds, versions or process.",
+)
+@click.option("--as", "acting_as", metavar="USER", help="In a cluster: the rights of this user, by impersonation.")
+@click.option("--timeout", default="10s", metavar="TIME", show_default=True, help="How long each check may take.")
+@TEXT_OR_JSON
+@click.pass_context
+def doctor(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.operating.doctor import doctor
+
+    exit_with(context, doctor, options)
+
+
+COMMANDS: Final = (record, migrate, verify_upgrade, export, import_, backup, restore, doctor)
