@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from checks.apt_packages import found_or_installed
 from postgres_server import PostgresServer
-from tests.apt_packages import found_or_installed
 
 PROVIDER: Final = "tests"
 _SOURCE: Final = """

@@ -25,9 +25,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from checks.apt_packages import found_or_installed
 from setpoint_postgresql.connections import Access, Connection, TlsFolder, is_alive, open_connection
 from setpoint_postgresql.server import Server
-from tests.apt_packages import found_or_installed
 
 PASSWORD: Final = "the password of the administrator"
 _SECONDS: Final = 60.0

@@ -21,6 +21,7 @@ from setpoint import errors
 from setpoint.clients.foreign_errors import TransportError
 from setpoint.clients.http import DEFAULT_HEADERS, UNDECODABLE
 from setpoint.clients.http_transport import MIB, HeldBytes, HttpLimits, ResponseBody
+from setpoint.clients.request_tracing import request_tracer
 from setpoint.clients.transport.messages import ServerAddress
 from setpoint.clients.transport.opening import ServerRoute, UnixOpener
 from setpoint.clients.transport.pool import ConnectionPool
@@ -314,7 +315,7 @@ class AdminClient:
         require_small(data or b"")
         try:
             async with asyncio.timeout(_HELLO_SECONDS if path == HELLO_PATH else _REQUEST_SECONDS):
-                response = await self._pool.request(_ROUTE, method, path, {}, body=data)
+                response = await self._pool.request(_ROUTE, method, path, _carried(), body=data)
                 try:
                     received = await ResponseBody(f"{method} {path}", response, _LIMITS, HeldBytes()).whole()
                 finally:
@@ -324,6 +325,12 @@ class AdminClient:
                 "the process that owns the store ended, or does not answer: run the command again"
             ) from error
         return _decode_response(response.status, received, response_type)
+
+
+def _carried() -> Mapping[str, str]:
+    """The headers that carry the trace of this process on, if it has one."""
+    tracer = request_tracer()
+    return {} if tracer is None else tracer.carried()
 
 
 def _decode_response(status: int, body: bytes, response_type: type[T]) -> T:

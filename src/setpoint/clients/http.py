@@ -24,6 +24,7 @@ from setpoint.clients.foreign_errors import (
     transport_error,
 )
 from setpoint.clients.http_transport import ACCEPT_ENCODING, HeldBytes, HttpLimits, ResponseBody, ResponseStream
+from setpoint.clients.request_tracing import request_tracer, send_traced
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import AddressPolicy, SocketFactory
 from setpoint.clients.transport.connection import Exchange
@@ -223,6 +224,10 @@ class HttpClient:
         return interceptor.on_response(request, response)
 
     async def _send(self, request: HttpRequest) -> HttpResponse:
+        tracer = request_tracer()
+        return await (self._exchange(request) if tracer is None else send_traced(tracer, request, self._exchange))
+
+    async def _exchange(self, request: HttpRequest) -> HttpResponse:
         self._begin(request)
         host, status = "", "<error>"
         try:

@@ -5,7 +5,7 @@ import shutil
 from functools import cache
 from typing import Final
 
-from tests.apt_packages import found_or_installed
+from checks.apt_packages import found_or_installed
 
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 # The tests talk to this machine alone; without these flags the browser looks for updates.

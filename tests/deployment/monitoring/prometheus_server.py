@@ -14,7 +14,7 @@ from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from tests.apt_packages import found_or_installed
+from checks.apt_packages import found_or_installed
 from tests.cluster.polling import until
 from tests.cluster.ports import free_port
 

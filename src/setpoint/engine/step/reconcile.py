@@ -60,7 +60,7 @@ from setpoint.engine.step.observe import (
     is_listed_unchanged,
     observe_unless_unchanged,
 )
-from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped
+from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped, traced
 from setpoint.engine.step.plan import EffectivePlan, plan_observation
 from setpoint.engine.step.reconcile_request import request_trigger
 from setpoint.engine.step.reports import StepSubject, is_refusal
@@ -84,6 +84,7 @@ _log: Final = logging.getLogger(__name__)
 _COUNTED_ERRORS: Final = {Retry.ON_EDIT: TERMINAL_ERRORS, Retry.BUG: BUGS}
 
 
+@traced
 async def step(
     ref: ResourceRef,
     engine: EngineContext,
