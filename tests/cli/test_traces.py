@@ -1,4 +1,4 @@
-"""Traces, as a real OTLP receiver gets them: steps, their requests, and what triggered them; none without a collector."""
+"""Traces, as a real OTLP receiver gets them: steps, requests, and what triggered them; none without a collector."""
 
 import asyncio
 import gzip
@@ -174,7 +174,7 @@ def test_a_collector_that_is_dead_or_refuses_fails_no_step(workspace: Workspace,
 def test_without_a_collector_nothing_of_it_is_imported_and_no_tracer_is_asked(workspace: Workspace) -> None:
     workspace.write(bucket("logs"))
     program = (
-        "import sys; from setpoint.cli.main import main; from setpoint.clients import request_tracing as r; "
+        "import sys; from setpoint.cli.main import main; from setpoint.clients import http as r; "
         "from setpoint.engine.step import outcomes as o; "
         "sys.argv[1:] = ['apply', '-f', 'manifest.yaml']\n"
         "try: main()\n"

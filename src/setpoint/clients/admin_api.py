@@ -19,9 +19,8 @@ import msgspec
 
 from setpoint import errors
 from setpoint.clients.foreign_errors import TransportError
-from setpoint.clients.http import DEFAULT_HEADERS, UNDECODABLE
+from setpoint.clients.http import DEFAULT_HEADERS, UNDECODABLE, request_tracer
 from setpoint.clients.http_transport import MIB, HeldBytes, HttpLimits, ResponseBody
-from setpoint.clients.request_tracing import request_tracer
 from setpoint.clients.transport.messages import ServerAddress
 from setpoint.clients.transport.opening import ServerRoute, UnixOpener
 from setpoint.clients.transport.pool import ConnectionPool

@@ -1,11 +1,11 @@
-"""Where a tracer is told of requests. Without one, a request costs one look at a variable."""
+"""What a tracer is told of requests. Imported once there is one; without, a request costs one look at a variable."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from setpoint.clients.transport.messages import Headers
-from setpoint.core.values.deferred_dataclass import dataclass, replace
+from setpoint.core.values.deferred_dataclass import replace
 
 RequestT = TypeVar("RequestT", bound="TracedRequest")
 ResponseT = TypeVar("ResponseT", bound="TracedResponse")
@@ -57,24 +57,6 @@ class RequestTracer(Protocol):
     def served(self, method: str, path: str, headers: Mapping[str, str]) -> AbstractContextManager[TriggeredSteps]:
         """A span around a request that this process answers."""
         ...
-
-
-@dataclass(slots=True)
-class _Installed:
-    tracer: RequestTracer | None = None
-
-
-_installed = _Installed()
-
-
-def install_request_tracer(tracer: RequestTracer | None) -> None:
-    """From now on requests are told to this tracer, or to none."""
-    _installed.tracer = tracer
-
-
-def request_tracer() -> RequestTracer | None:
-    """The tracer of this process."""
-    return _installed.tracer
 
 
 async def send_traced(

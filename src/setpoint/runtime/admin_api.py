@@ -36,8 +36,7 @@ from setpoint.clients.admin_api import (
     is_trusted_peer,
     require_small,
 )
-from setpoint.clients.http import UNDECODABLE
-from setpoint.clients.request_tracing import request_tracer
+from setpoint.clients.http import UNDECODABLE, request_tracer
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject

@@ -20,7 +20,8 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from setpoint import __version__
-from setpoint.clients.request_tracing import RequestEnd, TriggeredSteps, install_request_tracer
+from setpoint.clients.http import install_request_tracer
+from setpoint.clients.request_tracing import RequestEnd, TriggeredSteps
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import StepEnd, install_step_tracer
 
