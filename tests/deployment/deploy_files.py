@@ -51,6 +51,18 @@ def files() -> dict[Path, str]:
     return {path: HEAD + as_yaml(content) for path, content in written.items()}
 
 
+def alerts() -> Json:
+    """The alert rules, as they are written by hand for Prometheus."""
+    found: Json = yaml.safe_load(Path("deploy/prometheus/rules.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def prometheus_rule(installation: Installation) -> JsonObject:
+    """The same for the Prometheus operator."""
+    monitor = service_monitor(installation)
+    return {**monitor, "kind": "PrometheusRule", "spec": alerts()}
+
+
 def _for_kustomize() -> dict[Path, Json]:
     """The default kinds: `setpoint install --dry-run --kinds` prints a base for others."""
     rights = controller_rbac(replace(DEFAULT, watch_namespace=WATCHED), access(DEFAULT_KINDS))
@@ -61,6 +73,7 @@ def _for_kustomize() -> dict[Path, Json]:
         **_one_by_one(KUSTOMIZE / "components/namespaced", narrow),
         **_one_by_one(KUSTOMIZE / "components/dashboard", [dashboard_service(Installation())]),
         **_one_by_one(KUSTOMIZE / "components/service-monitor", [service_monitor(Installation())]),
+        **_one_by_one(KUSTOMIZE / "components/prometheus-rule", [prometheus_rule(Installation())]),
     }
 
 
@@ -72,6 +85,7 @@ def _for_helm() -> dict[Path, Json]:
         CHART / "files/rules/tenants.yaml": tenant_rules(),
         CHART / "files/rules/leases.yaml": lease_rules(),
         CHART / "files/rules/reviews.yaml": review_rules(),
+        CHART / "files/alerts.yaml": alerts(),
         CHART / "files/write-policy.yaml": {
             "variables": list(POLICY_VARIABLES),
             "validations": list(POLICY_VALIDATIONS),

@@ -15,7 +15,7 @@ from setpoint.deployment.manifests import service_monitor
 from setpoint.engine.management import CookieLocation
 from setpoint.engine.tenancy.tenants import TenancyMode
 from tests.deployment.chart import rendered, run, without
-from tests.deployment.deploy_files import CHART, KEEP
+from tests.deployment.deploy_files import CHART, KEEP, prometheus_rule
 from tests.deployment.installed_objects import ALL_KINDS, DEFAULT, TRUSTEE_KINDS, Key, by_key, process, types
 
 VALUES = (CHART / "values.yaml").read_text(encoding="utf-8")
@@ -113,6 +113,13 @@ def test_a_service_monitor_is_rendered_when_enabled() -> None:
 
     assert key not in rendered()
     assert rendered("serviceMonitor.enabled=true")[key] == monitor
+
+
+def test_alerts_are_rendered_when_enabled() -> None:
+    ((key, rule),) = by_key([prometheus_rule(Installation())]).items()
+
+    assert key not in rendered()
+    assert rendered("prometheusRule.enabled=true")[key] == rule
 
 
 def test_two_releases_share_no_object() -> None:

@@ -10,7 +10,7 @@ import pytest
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import service_monitor
 from tests.deployment.conftest import Kubectl
-from tests.deployment.deploy_files import KUSTOMIZE
+from tests.deployment.deploy_files import KUSTOMIZE, prometheus_rule
 from tests.deployment.installed_objects import DEFAULT, by_key, in_stream, process, types
 
 DEPLOYMENT = ("Deployment", "setpoint-system", "setpoint")
@@ -76,7 +76,10 @@ def test_components_can_be_combined(kubectl_alone: Kubectl, tmp_path: Path) -> N
     (mine / "kustomization.yaml").write_text(
         """
 resources: [../kustomize/overlays/namespaced]
-components: [../kustomize/components/service-account-key, ../kustomize/components/service-monitor]
+components:
+  - ../kustomize/components/service-account-key
+  - ../kustomize/components/service-monitor
+  - ../kustomize/components/prometheus-rule
 images: [{name: setpoint, newName: registry.example.com/setpoint, newTag: "7"}]
 """,
         encoding="utf-8",
@@ -87,6 +90,8 @@ images: [{name: setpoint, newName: registry.example.com/setpoint, newTag: "7"}]
     ((key, monitor),) = by_key([service_monitor(Installation())]).items()
     container = built[DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]
     assert built[key] == monitor
+    ((key, rule),) = by_key([prometheus_rule(Installation())]).items()
+    assert built[key] == rule
     assert container["image"] == "registry.example.com/setpoint:7"
     assert {"name": "SETPOINT_STORE", "value": "kubernetes?namespace=default"} in container["env"]
     assert "volumeMounts" in container
@@ -128,5 +133,6 @@ def test_every_component_that_needs_a_value_has_an_overlay() -> None:
     assert {folder.name for folder in (KUSTOMIZE / "components").iterdir()} - used == {
         "cookie-annotation",
         "dashboard",
+        "prometheus-rule",
         "service-monitor",
     }

@@ -54,6 +54,9 @@ class Shell:
                 printed = self._begin(arguments, Path(log))
             case ["kill", "%1", "&&", "wait", "%1"]:
                 printed, self.code = "", self._end()
+            case ["setpoint", *arguments, ">", file]:
+                Path(file).write_text(self._setpoint(arguments, {}), encoding="utf-8")
+                printed = ""
             case ["setpoint", *arguments]:
                 printed = self._setpoint(arguments, dict(word.split("=", 1) for word in variables))
             case ["curl", *arguments]:

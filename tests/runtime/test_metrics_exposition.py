@@ -6,13 +6,16 @@
 import asyncio
 import re
 from pathlib import Path
+from platform import python_version
 
+from setpoint import __version__
 from setpoint.clients.ratelimit.circuit_breaker import Throttled
 from setpoint.clients.ratelimit.fair_queue import Caller
 from setpoint.clients.ratelimit.limiter import QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS
+from setpoint.runtime.metrics.build import revision
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.scheduling import Priority
@@ -39,7 +42,10 @@ STEPS = (
 
 
 def test_the_page_is_as_recorded() -> None:
-    assert _own_metrics(asyncio.run(_page())) == RECORDED.read_text(encoding="utf-8")
+    running = f'python="{python_version()}",revision="{revision()}",version="{__version__}"'
+    recorded = RECORDED.read_text(encoding="utf-8").replace("WHAT_RUNS", running)
+
+    assert _own_metrics(asyncio.run(_page())) == recorded
 
 
 async def _page() -> str:

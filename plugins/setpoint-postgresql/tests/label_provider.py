@@ -3,15 +3,13 @@
 What it takes of PostgreSQL's headers is declared by itself, so that no development package is needed: a C compiler is.
 """
 
-import fcntl
-import os
 import shutil
 import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from checks.apt_packages import found_or_installed
 from postgres_server import PostgresServer
 
 PROVIDER: Final = "tests"
@@ -55,14 +53,7 @@ def label_provider(server: PostgresServer) -> Path:
 @cache
 def _compiler() -> str:
     """A C compiler; installed from Debian's packages where root runs the tests."""
-    found = shutil.which("cc") or shutil.which("gcc")
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        with Path(tempfile.gettempdir(), "setpoint-tests-apt.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            for command in (["update"], ["install", "--yes", "--no-install-recommends", "gcc", "libc6-dev"]):
-                subprocess.run(["apt-get", *command], env=environment, capture_output=True, check=False)
-        found = shutil.which("gcc")
+    found, _ = found_or_installed(lambda: shutil.which("cc") or shutil.which("gcc"), "gcc", "libc6-dev")
     if found is None:
         raise NoCompiler("there is no C compiler, which the label provider of the tests takes: install gcc")
     return found

@@ -1,6 +1,5 @@
 """A real PostgreSQL server for the tests: found or installed, started once, ended with the tests even after kill -9."""
 
-import fcntl
 import ipaddress
 import os
 import pwd
@@ -26,6 +25,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from checks.apt_packages import found_or_installed
 from setpoint_postgresql.connections import Access, Connection, TlsFolder, is_alive, open_connection
 from setpoint_postgresql.server import Server
 
@@ -75,37 +75,12 @@ class NoServer(Exception):
 @cache
 def binaries() -> Path:
     """The folder with `postgres`, `initdb` and `psql`; installed from Debian's package where root runs the tests."""
-    found = _find_binaries()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        printed = _install()
-        found = _find_binaries()
-        if found is None:
-            raise NoServer(f"PostgreSQL could not be installed by apt-get:\n{printed}")
+    found, printed = found_or_installed(_find_binaries, "postgresql")
+    if found is None and printed:
+        raise NoServer(f"PostgreSQL could not be installed by apt-get:\n{printed}")
     if found is None:
         raise NoServer("PostgreSQL is neither on the PATH nor below /usr/lib/postgresql: install it")
     return found
-
-
-def _install() -> str:
-    """Installs Debian's package; what that printed. Processes of one test run take turns."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    with Path(tempfile.gettempdir(), "setpoint-tests-apt.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if _find_binaries() is not None:
-            return ""
-        # The list of packages of a new machine may be empty, or old.
-        commands = (["update"], ["install", "--yes", "--no-install-recommends", "postgresql"])
-        return "".join(
-            subprocess.run(
-                ["apt-get", *command],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-            ).stdout
-            for command in commands
-        )
 
 
 def _find_binaries() -> Path | None:

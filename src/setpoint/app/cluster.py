@@ -115,11 +115,12 @@ def open_cluster_client(settings: AppSettings, token: str | None = None) -> "Kub
     return KubernetesClient(connection, http=http)
 
 
-def lease_namespace(settings: AppSettings) -> str:
-    """The namespace of the leases of the processes of a cluster."""
+def cluster_namespaces(settings: AppSettings) -> tuple[str | None, str]:
+    """The only namespace of the store, None for all of them; and that of the leases."""
     from setpoint.stores.kubernetes.factory import cluster_address_in
 
-    return cluster_address_in(settings.store, settings.environment).leases
+    address = cluster_address_in(settings.store, settings.environment)
+    return address.namespace, address.leases
 
 
 def _tenant_addresses(settings: AppSettings, client: "KubernetesClient") -> AddressPolicy:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from setpoint.app import OpenedEngine, default_namespace, is_shared_store, store_file
-from setpoint.app.cluster import lease_namespace, open_cluster_client
+from setpoint.app.cluster import cluster_namespaces, open_cluster_client
 from setpoint.cli.request import CommandRequest, run_command
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
@@ -116,7 +116,7 @@ async def served_beside(
             client = open_cluster_client(settings)
             stack.push_async_callback(client.close)
             sign_in: SignIn = ClusterSignIn(
-                client, settings.clock, partial(open_cluster_client, settings), lease_namespace(settings)
+                client, settings.clock, partial(open_cluster_client, settings), cluster_namespaces(settings)[1]
             )
             options = DashboardOptions(hosts=None, actions=actions, has_plan=page.has_plan)
         else:

@@ -17,6 +17,7 @@ TENANCY_HELP = "In a cluster: a namespace has one Google project (strict, defaul
 # The list of commands shows the first sentence, which has to fit into 58 characters: click would cut it off.
 COMMAND_HELP = {
     "apply": "Declare the resources in PATH, and reconcile them. Exit 0 settled, 1 failed, 3 still waiting or blocked.",
+    "backup": "Copy the store into FILE, while it is in use. The copy is checked; setpoint restore takes it.",
     "completion": 'Print the completion script of a shell. Load it with eval "$(setpoint completion bash)".',
     "crds": "Print the CustomResourceDefinitions of kinds. Without a word, all but those of the catalogue, with an "
     "admission policy, which warns of annotations without effect. For kubectl apply --server-side -f -.",
@@ -25,6 +26,8 @@ COMMAND_HELP = {
     "named. On a terminal it asks. Exit 0 gone, 1 failed, not declared or not confirmed, 3 still waiting or blocked.",
     "demo": "Show drift, field policies and deletion of a local bucket. Touches nothing outside this process.",
     "describe": "Show everything on record about a resource.",
+    "doctor": "Check store, services, rights and versions. Each finding says what to do. Exit 0 without an "
+    "error, 1 with one.",
     "events": "Show what happened to resources, oldest first.",
     "explain": "Explain the last step of a resource. It shows which digest moved, which fields, and which rule.",
     "export": "Print resources and their state, for setpoint import.",
@@ -45,6 +48,7 @@ COMMAND_HELP = {
     "plan": "Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error.",
     "reconcile": "Reconcile now, and retry what a service did not accept.",
     "record": "Record all that setpoint plan --all reads in one file. Without Secrets; it can be planned elsewhere.",
+    "restore": "Replace the store by a backup. No process may use it; the replaced store is kept beside it.",
     "run": "Run the controllers, until SIGTERM or Ctrl-C. With -f or --git: of what a folder or a repository declares.",
     "schema": "Print the JSON Schema of manifests, for editors. Of all kinds, or of some; in one document.",
     "tenant": "Give a namespace the account that setpoint acts as there. With the rights that the kinds need.",

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -231,7 +232,8 @@ def run_command(command: Command, options: dict[str, Any]) -> int:
     """The exit code of `command`; an error is a line on standard error for each mistake, never a traceback."""
     make_logging_printable()
     try:
-        return asyncio.run(_run_async(command, CommandRequest.of(options)))
+        with _traced():
+            return asyncio.run(_run_async(command, CommandRequest.of(options)))
     except SetpointError as error:
         for one in problems_of(error) if isinstance(error, UserError) else (error,):
             error_console().print(Text(f"error: {one}", style="red"), soft_wrap=True)
@@ -239,6 +241,25 @@ def run_command(command: Command, options: dict[str, Any]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: what was begun is on record, and the next run goes on\n")
         return 130
+
+
+# Any of them asks for traces; OTEL_SDK_DISABLED and OTEL_TRACES_EXPORTER=none do without.
+_TRACE_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+
+
+def _traced() -> AbstractContextManager[None]:
+    """Traces the command, where the environment names a collector."""
+    environment = os.environ
+    exporter, is_disabled = environment.get("OTEL_TRACES_EXPORTER", ""), environment.get("OTEL_SDK_DISABLED", "")
+    is_asked = exporter == "otlp" or (not exporter and any(environment.get(name) for name in _TRACE_VARIABLES))
+    if not is_asked or is_disabled.lower() == "true":
+        return nullcontext()
+    try:
+        from setpoint.runtime.tracing import tracing
+    except ImportError:
+        warn_once()("the environment asks for traces, and OpenTelemetry is not here: pip install 'setpoint[otel]'")
+        return nullcontext()
+    return tracing(environment)
 
 
 async def _run_async(command: Command, request: CommandRequest) -> int:

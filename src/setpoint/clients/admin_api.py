@@ -19,7 +19,7 @@ import msgspec
 
 from setpoint import errors
 from setpoint.clients.foreign_errors import TransportError
-from setpoint.clients.http import DEFAULT_HEADERS, UNDECODABLE
+from setpoint.clients.http import DEFAULT_HEADERS, UNDECODABLE, request_tracer
 from setpoint.clients.http_transport import MIB, HeldBytes, HttpLimits, ResponseBody
 from setpoint.clients.transport.messages import ServerAddress
 from setpoint.clients.transport.opening import ServerRoute, UnixOpener
@@ -279,6 +279,20 @@ class AdminClient:
         found = await self._request("POST", FAILURES_PATH, ResourceNames(tuple(names)), StepFailures)
         return {one.name: error_from(one.why) for one in found.troubles}
 
+    async def page(self, path: str) -> str:
+        """One of the pages that the process serves beside the API: /healthz, /readyz, /metrics."""
+        try:
+            async with asyncio.timeout(_HELLO_SECONDS):
+                response = await self._pool.request(_ROUTE, "GET", path, {})
+                try:
+                    return (await ResponseBody(f"GET {path}", response, _LIMITS, HeldBytes()).whole()).decode()
+                finally:
+                    response.close()
+        except (TransportError, OSError, UnicodeDecodeError) as error:
+            raise RemoteUnavailable(
+                f"GET {path}: the process that owns the store does not answer: try again"
+            ) from error
+
     async def wait_until_exit(self) -> None:
         """Returns when the process has ended, however it did."""
         with suppress(TransportError, OSError):
@@ -300,7 +314,7 @@ class AdminClient:
         require_small(data or b"")
         try:
             async with asyncio.timeout(_HELLO_SECONDS if path == HELLO_PATH else _REQUEST_SECONDS):
-                response = await self._pool.request(_ROUTE, method, path, {}, body=data)
+                response = await self._pool.request(_ROUTE, method, path, _carried(), body=data)
                 try:
                     received = await ResponseBody(f"{method} {path}", response, _LIMITS, HeldBytes()).whole()
                 finally:
@@ -310,6 +324,12 @@ class AdminClient:
                 "the process that owns the store ended, or does not answer: run the command again"
             ) from error
         return _decode_response(response.status, received, response_type)
+
+
+def _carried() -> Mapping[str, str]:
+    """The headers that carry the trace of this process on, if it has one."""
+    tracer = request_tracer()
+    return {} if tracer is None else tracer.carried()
 
 
 def _decode_response(status: int, body: bytes, response_type: type[T]) -> T:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import field
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -41,6 +41,9 @@ from setpoint.clients.url_path import refuse_dot_segments
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_limits import MAX_VALUES, excess_of, excess_of_values
 from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteUnavailable, ResponseTooLarge
+
+if TYPE_CHECKING:
+    from setpoint.clients.request_tracing import RequestTracer
 
 T = TypeVar("T")
 IdentityT = TypeVar("IdentityT")
@@ -173,6 +176,19 @@ def current_interceptor() -> HttpInterceptor | None:
     return _interceptor.get()
 
 
+_tracers: Final[list["RequestTracer"]] = []
+
+
+def install_request_tracer(tracer: "RequestTracer | None") -> None:
+    """From now on the requests of all clients are told to this tracer, or to none."""
+    _tracers[:] = [] if tracer is None else [tracer]
+
+
+def request_tracer() -> "RequestTracer | None":
+    """The tracer of this process."""
+    return _tracers[0] if _tracers else None
+
+
 # --- The client -------------------------------------------------------------------------------------------------------
 
 
@@ -231,6 +247,14 @@ class HttpClient:
         return interceptor.on_response(request, response)
 
     async def _send(self, request: HttpRequest) -> HttpResponse:
+        tracer = request_tracer()
+        if tracer is None:
+            return await self._exchange(request)
+        from setpoint.clients.request_tracing import send_traced
+
+        return await send_traced(tracer, request, self._exchange)
+
+    async def _exchange(self, request: HttpRequest) -> HttpResponse:
         self._begin(request)
         host, status = "", "<error>"
         try:

@@ -36,7 +36,7 @@ from setpoint.clients.admin_api import (
     is_trusted_peer,
     require_small,
 )
-from setpoint.clients.http import UNDECODABLE
+from setpoint.clients.http import UNDECODABLE, request_tracer
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
@@ -278,7 +278,7 @@ def _json_handler(verb: Callable[[web.Request], Awaitable[msgspec.Struct]]) -> C
                 raise RemoteRefused(
                     f"process {os.getpid()} belongs to another user: run the command as that user, or as root"
                 )
-            body, status = await verb(request), 200
+            body, status = await _served(verb, request), 200
         except SetpointError as error:
             body, status = error_body(error), 422
         except Exception as error:  # noqa: BLE001 - a bug must not end the process
@@ -289,6 +289,18 @@ def _json_handler(verb: Callable[[web.Request], Awaitable[msgspec.Struct]]) -> C
         return web.Response(status=status, body=msgspec.json.encode(body), content_type="application/json")
 
     return answer
+
+
+async def _served(verb: Callable[[web.Request], Awaitable[msgspec.Struct]], request: web.Request) -> msgspec.Struct:
+    """The answer; with a tracer it is a span, and the next steps of the resources that it names are linked to that."""
+    tracer = request_tracer()
+    if tracer is None:
+        return await verb(request)
+    with tracer.served(request.method, request.path, request.headers) as triggered:
+        body = await verb(request)
+        if isinstance(body, ResourceNames):
+            triggered((one.group, one.kind, one.namespace, one.name) for one in body.names)
+    return body
 
 
 def _is_same_user(request: web.Request) -> bool:

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 import setpoint
-from setpoint.app.cluster import lease_namespace, open_cluster_client
+from setpoint.app.cluster import cluster_namespaces, open_cluster_client
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
@@ -109,7 +109,7 @@ async def dashboard(namespaces: Namespaces) -> AsyncIterator[dict[str, Page]]:
         stack.push_async_callback(client.close)
         source = DashboardSource(type="cluster", name="kubernetes")
         backend = await enter(open_backend(session, source, limits=AT_ONCE))
-        leases = lease_namespace(session.settings)
+        _, leases = cluster_namespaces(session.settings)
         sign_in = ClusterSignIn(client, session.settings.clock, partial(open_cluster_client, session.settings), leases)
         options = DashboardOptions(hosts=None, actions=ACTIONS, has_plan=False)
         url = await enter(serving(Dashboard(backend, sign_in, options), LOOPBACK))

@@ -80,6 +80,18 @@ def _is_published(kubectl: Kubectl) -> bool:
     return "StorageBucket" in found and "lastModifiedCookie" not in found
 
 
+def _require_found_by_doctor(harness: ControllerHarness) -> None:
+    """`setpoint doctor` says what the earlier definition of buckets lacks, and what to do."""
+    found = harness.setpoint("doctor", "--only", "crds", "-o", "json")
+    errors = {one["what"]: one["advice"] for one in json.loads(found.stdout)["findings"] if one["level"] == "error"}
+    assert found.returncode == 1
+    assert errors == {
+        "StorageBucket: the definition lacks status.lastModifiedCookie, status.setpoint: what is there is dropped": (
+            "run `setpoint crds StorageBucket | kubectl apply --server-side -f -`"
+        )
+    }
+
+
 def test_a_kind_whose_definition_is_too_old_waits_for_a_newer_one_and_the_others_run(
     harness: ControllerHarness,
 ) -> None:
@@ -111,6 +123,7 @@ def test_a_kind_whose_definition_is_too_old_waits_for_a_newer_one_and_the_others
     unserved = "IAMPartialPolicy, IAMPolicy, IAMPolicyMember, IAMServiceAccountKey, KbsConfig, KubernetesObject"
     assert f"the cluster does not serve {unserved}" in shown.stderr
     assert "DefinitionOutdated" in shown.stdout
+    _require_found_by_doctor(harness)
 
     _install(kubectl, crds[BUCKETS], crds[OBJECTS])
     kubectl.until_ready("storagebucket/logs")

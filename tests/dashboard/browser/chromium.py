@@ -1,13 +1,11 @@
 """Chromium for the tests: found, or installed from Debian's package where root runs them."""
 
-import fcntl
 import os
 import shutil
-import subprocess
-import tempfile
 from functools import cache
-from pathlib import Path
 from typing import Final
+
+from checks.apt_packages import found_or_installed
 
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 # The tests talk to this machine alone; without these flags the browser looks for updates.
@@ -29,12 +27,9 @@ class BrowserMissing(Exception):
 @cache
 def chromium() -> str:
     """The path of the program."""
-    found = _find()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        printed = _install()
-        found = _find()
-        if found is None:
-            raise BrowserMissing(f"Chromium could not be installed by apt-get:\n{printed}")
+    found, printed = found_or_installed(_find, "chromium")
+    if found is None and printed:
+        raise BrowserMissing(f"Chromium could not be installed by apt-get:\n{printed}")
     if found is None:
         raise BrowserMissing(
             f"none of {', '.join(_NAMES)} is on the PATH: install one, or name it in SETPOINT_CHROMIUM"
@@ -45,25 +40,3 @@ def chromium() -> str:
 def _find() -> str | None:
     named = os.environ.get("SETPOINT_CHROMIUM")
     return named or next((path for name in _NAMES if (path := shutil.which(name)) is not None), None)
-
-
-def _install() -> str:
-    """Installs Debian's package; what that printed. Processes of one test run take turns."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    with Path(tempfile.gettempdir(), "setpoint-tests-apt.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if _find() is not None:
-            return ""
-        # The list of packages of a new machine may be empty, or old.
-        commands = (["update"], ["install", "--yes", "--no-install-recommends", "chromium"])
-        return "".join(
-            subprocess.run(
-                ["apt-get", *command],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-            ).stdout
-            for command in commands
-        )

@@ -1,4 +1,4 @@
-"""Commands about everything in a store: recordings, upgrades, migrations, moves to another store."""
+"""Commands about everything in a store: recordings, upgrades, migrations, moves to another store, backups."""
 
 from typing import Final
 
@@ -15,6 +15,7 @@ from setpoint.cli.definitions.options import (
     TABLE_OR_JSON,
     TARGETS,
     TENANCY,
+    TEXT_OR_JSON,
     command_named,
     exit_with,
     options_of,
@@ -109,4 +110,45 @@ def import_(context: click.Context, /, **options: object) -> None:
     exit_with(context, chosen_import(options), options)
 
 
-COMMANDS: Final = (record, migrate, verify_upgrade, export, import_)
+_FILE: Final = click.argument("file", metavar="FILE")
+
+
+@command_named("backup")
+@_FILE
+@click.option("--force", is_flag=True, help="Replace FILE if there is one.")
+@TEXT_OR_JSON
+@click.pass_context
+def backup(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.operating.store_backup import backup_store
+
+    exit_with(context, backup_store, options)
+
+
+@command_named("restore")
+@_FILE
+@TEXT_OR_JSON
+@click.pass_context
+def restore(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.operating.store_backup import restore_store
+
+    exit_with(context, restore_store, options)
+
+
+@command_named("doctor")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CHECK,...",
+    help="Only store, disk, clock, credentials, endpoints, rights, crds, versions or process.",
+)
+@click.option("--as", "acting_as", metavar="USER", help="In a cluster: the rights of this user, by impersonation.")
+@click.option("--timeout", default="10s", metavar="TIME", show_default=True, help="How long each check may take.")
+@TEXT_OR_JSON
+@click.pass_context
+def doctor(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.operating.doctor import doctor
+
+    exit_with(context, doctor, options)
+
+
+COMMANDS: Final = (record, migrate, verify_upgrade, export, import_, backup, restore, doctor)

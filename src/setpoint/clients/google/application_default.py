@@ -356,3 +356,24 @@ def _safe_message(error: Exception) -> str:
         case _:
             pass
     return _SECRET.sub("…", " ".join(message.split()))[:_MAX_MESSAGE].rstrip(". ")
+
+
+# --- For the doctor ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialReport:
+    """Credentials that gave a token: where they are, of which account, and the seconds that the token is valid for."""
+
+    where: str
+    account: str
+    seconds: float
+
+
+def check_credentials() -> CredentialReport:
+    """Fetches a token and forgets it. Blocks; the errors are those of `ApplicationDefaultSource.fetch`."""
+    with TokenTransport() as http:
+        found = find_credentials(http)
+        token = _refresh(found, http)
+    account = getattr(found.credentials, "service_account_email", "") or getattr(found.credentials, "account", "")
+    return CredentialReport(found.where, str(account or "a user"), token.seconds)

@@ -1,7 +1,9 @@
-"""What a step may end in, and a step stopped before its first write."""
+"""What a step may end in, and a step stopped before its first write; and who is told of outcomes, as traces."""
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeAlias
 
 from setpoint.core.plan import Plan
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -61,3 +63,61 @@ class FailedStep:
 
 
 StepPlan: TypeAlias = PlannedStep | FailedStep
+
+
+# --- Traces ---------------------------------------------------------------------------------------------------------
+
+P = ParamSpec("P")
+# Told the outcome of a step in a word, the decision, and the name of the error if there was one.
+StepEnd = Callable[[str, str, str], None]
+
+
+class StepTracer(Protocol):
+    """Records steps as spans."""
+
+    def step(self, ref: ResourceRef, trigger: str) -> AbstractContextManager[StepEnd]:
+        """A span around a step; requests inside belong to it."""
+        ...
+
+
+@dataclass(slots=True)
+class _Installed:
+    tracer: StepTracer | None = None
+
+
+_installed = _Installed()
+
+
+def install_step_tracer(tracer: StepTracer | None) -> None:
+    """From now on steps are told to this tracer, or to none."""
+    _installed.tracer = tracer
+
+
+def traced(step: "Callable[P, Coroutine[Any, Any, StepOutcome]]") -> "Callable[P, Coroutine[Any, Any, StepOutcome]]":
+    """The step, told to the tracer if there is one."""
+
+    @wraps(step)
+    def run(*arguments: P.args, **options: P.kwargs) -> Coroutine[Any, Any, StepOutcome]:
+        tracer = _installed.tracer
+        if tracer is None:
+            return step(*arguments, **options)
+        ref = arguments[0]
+        assert isinstance(ref, ResourceRef)
+        return _run(tracer, ref, str(options.get("trigger", "")), lambda: step(*arguments, **options))
+
+    return run
+
+
+async def _run(
+    tracer: StepTracer, ref: ResourceRef, trigger: str, take: Callable[[], Coroutine[Any, Any, StepOutcome]]
+) -> StepOutcome:
+    with tracer.step(ref, trigger) as end:
+        outcome = await take()
+        match outcome:
+            case Settled():
+                end("settled", outcome.plan.decision, "")
+            case Gone():
+                end("gone", "", "")
+            case _:
+                end(outcome.error.retry.name.lower(), "", type(outcome.error).__name__)
+    return outcome

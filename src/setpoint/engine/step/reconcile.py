@@ -65,7 +65,7 @@ from setpoint.engine.step.observe import (
     is_listed_unchanged,
     observe_unless_unchanged,
 )
-from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, StepOutcome, StepPlan, Stopped
+from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, StepOutcome, StepPlan, Stopped, traced
 from setpoint.engine.step.plan import EffectivePlan, plan_observation
 from setpoint.engine.step.reconcile_request import request_trigger
 from setpoint.engine.step.wait import report_read_failure
@@ -86,6 +86,7 @@ from setpoint.errors import (
 _log: Final = logging.getLogger(__name__)
 
 
+@traced
 async def step(
     ref: ResourceRef,
     engine: EngineContext,

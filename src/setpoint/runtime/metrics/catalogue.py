@@ -62,6 +62,7 @@ _SERVICE: Final = ("service",)
 _SET: Final = ("set",)
 
 CATALOGUE: Final = (
+    _gauge("setpoint_build_info", ("version", "python", "revision"), "1, with what runs: version, Python, revision."),
     _counter("controller_runtime_reconcile_total", ("controller", "result"), "Steps, by how they ended."),
     _counter("controller_runtime_reconcile_errors_total", _CONTROLLER, "Steps that failed."),
     *(_counter(count.name, (count.label,), count.help) for count in STEP_COUNTS),

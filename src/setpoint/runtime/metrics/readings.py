@@ -1,15 +1,18 @@
 """Metrics that are read when the page is scraped: queues, workers, resources, shards, rate limits, requests."""
 
 import asyncio
+import platform
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
+from setpoint import __version__
 from setpoint.clients.ratelimit.circuit_breaker import BreakerState
 from setpoint.clients.ratelimit.limiter import LimiterSnapshot
 from setpoint.runtime.controller import Controller
+from setpoint.runtime.metrics.build import revision
 from setpoint.runtime.metrics.catalogue import DEFINITIONS, MetricDefinition, MetricType
 from setpoint.runtime.sharding.leases import LEASE_PURPOSES
 from setpoint.runtime.sharding.replica import ControllerReplica
@@ -57,6 +60,11 @@ async def fill(families: Mapping[str, ReadFamily], readings: Iterable[Reading]) 
             family.add_metric(labels, value)
         if number % READINGS_PER_SLICE == 0:
             await asyncio.sleep(0)
+
+
+def read_build() -> Iterator[Reading]:
+    """What runs here."""
+    yield Reading("setpoint_build_info", (__version__, platform.python_version(), revision()), 1.0)
 
 
 def read_controller(controller: Controller) -> Iterator[Reading]:

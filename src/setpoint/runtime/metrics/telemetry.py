@@ -30,6 +30,7 @@ from setpoint.runtime.metrics.readings import (
     SourceReadings,
     fill,
     new_family,
+    read_build,
     read_controller,
     read_limiters,
     read_notifications,
@@ -266,6 +267,7 @@ class Telemetry:
         return await encode_page(chain(self._families(read), self._process.collect()), accept)
 
     def _readings(self) -> Iterator[Reading]:
+        yield from read_build()
         for kind, durations in tuple(self._durations.items()):
             yield Reading(_DURATIONS, (kind,), durations.snapshot())
         if self._manager is not None:

@@ -87,14 +87,19 @@ _TRUNCATE_MILLISECONDS: Final = 100
 def prepare_file(path: Path) -> None:
     """Creates an empty file if there is none, with access for its owner only; the log beside it gets the same mode."""
     try:
-        if path.parent.name == OWN_FOLDER and path.parent.parent.is_dir():
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-        _require_folder(path)
+        prepare_folder(path)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise StoreError(
             f"cannot open the store {path}: {error.strerror}; allow it, or name a store in another folder"
         ) from error
+
+
+def prepare_folder(path: Path) -> None:
+    """Creates the folder of a store if it is the one that is created; StoreError when there is none."""
+    if path.parent.name == OWN_FOLDER and path.parent.parent.is_dir():
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+    _require_folder(path)
 
 
 def require_file(path: Path) -> None:

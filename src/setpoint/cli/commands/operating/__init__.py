@@ -1,0 +1,1 @@
+"""Commands for who operates setpoint: `backup`, `restore` and `doctor`. Imported by the definitions, on use."""
