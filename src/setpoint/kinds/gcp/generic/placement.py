@@ -162,7 +162,7 @@ class PlacedResource:
     def zone(self) -> str:
         """The zone that the object is in; none where it is in a region, or global."""
         place = self.place()
-        return place if _ZONE.fullmatch(place) else ""
+        return place if ZONE.fullmatch(place) else ""
 
     def own_id(self) -> str:
         """The id of the object in its collection."""
