@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, NamedTuple, NewType
 
 from setpoint.core.owner_references import controller_of
 from setpoint.core.unstructured import GroupKind
-from setpoint.core.values.cached_property import cached_property
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.canonical import sha256_hex as sha256_of
 from setpoint.core.values.deferred_dataclass import dataclass
