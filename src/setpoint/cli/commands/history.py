@@ -13,7 +13,7 @@ from setpoint.cli.request import (
     print_documents,
     run_command,
 )
-from setpoint.cli.views.history import HistoryTable
+from setpoint.cli.views.history import HistoryView
 from setpoint.cli.views.terminal import error_console
 from setpoint.core.values.durations import DURATION_ADVICE, rfc3339
 from setpoint.core.values.json_types import Json
@@ -64,7 +64,7 @@ async def _show(session: Session, request: CommandRequest, since: str, limit: in
     (target,) = request.targets
     if not target.partition("/")[2]:
         raise ManifestInvalid(f"{target!r} names no resource: write KIND/NAME, such as StorageBucket/logs")
-    table = HistoryTable(wide=request.output == "wide")
+    table = HistoryView(wide=request.output == "wide")
     # Before the history is read: a watch from here misses nothing.
     start = (await session.list(target, ignore_not_found=True)).revision if request.watch else None
     found = await session.history(target, most=limit, since=since)
@@ -76,7 +76,7 @@ async def _show(session: Session, request: CommandRequest, since: str, limit: in
 
 
 async def _follow(
-    session: Session, request: CommandRequest, shown: HistoryListing, table: HistoryTable, *, since: Revision
+    session: Session, request: CommandRequest, shown: HistoryListing, table: HistoryView, *, since: Revision
 ) -> None:
     """Prints what follows. Entries are numbered in a store, and Events of a cluster are not."""
     (target,) = request.targets
@@ -90,7 +90,7 @@ async def _follow(
             _print(HistoryListing(found.ref, tuple(is_new)), table, request)
 
 
-def _print(found: HistoryListing, table: HistoryTable, request: CommandRequest) -> None:
+def _print(found: HistoryListing, table: HistoryView, request: CommandRequest) -> None:
     listing = HistoryListing(found.ref, tuple(reversed(found.entries)))
     if request.output not in ("json", "yaml"):
         request.console.print(table.lines(listing), soft_wrap=True)

@@ -20,7 +20,7 @@ _COLOURS: Final = {
 }
 
 
-class HistoryTable:
+class HistoryView:
     """A line for each entry, the oldest first. More can follow, as with `--watch`."""
 
     def __init__(self, *, wide: bool) -> None:
