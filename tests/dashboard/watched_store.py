@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from setpoint.engine.context import EngineContext
-from setpoint.engine.ports import EVERYTHING, ResourceList, ResourceQuery, Store
+from setpoint.engine.ports import EVERYTHING, Lease, ResourceList, ResourceQuery, Store
 from setpoint.engine.step.store_decorators import StoreDecorator, StoreWrite
 from setpoint.errors import StoreError
 
@@ -21,7 +21,7 @@ def _readable() -> asyncio.Event:
 
 @dataclass(slots=True)
 class WatchedStore(StoreDecorator):
-    """Everything passes through; lists of everything are counted, and refused while it cannot be read."""
+    """Everything passes through; lists of everything are counted; these and leases are refused while it cannot be read."""
 
     behind: Store
     can_be_read: asyncio.Event = field(default_factory=_readable)
@@ -32,10 +32,17 @@ class WatchedStore(StoreDecorator):
 
     async def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
         self.listed += 1
-        if not self.can_be_read.is_set():
-            raise StoreError("the cluster does not answer")
+        self._require_readable()
         async for page in self.behind.pages(query, size):
             yield page
+
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        self._require_readable()
+        return await self.behind.leases(prefix)
+
+    def _require_readable(self) -> None:
+        if not self.can_be_read.is_set():
+            raise StoreError("the cluster does not answer")
 
 
 def watched(engine: EngineContext) -> tuple[EngineContext, WatchedStore]:
