@@ -21,7 +21,7 @@ def _readable() -> asyncio.Event:
 
 @dataclass(slots=True)
 class WatchedStore(StoreDecorator):
-    """Everything passes through; lists of everything are counted; these and leases are refused while it cannot be read."""
+    """Counts lists of everything. These and leases are refused while it cannot be read; all else passes through."""
 
     behind: Store
     can_be_read: asyncio.Event = field(default_factory=_readable)
