@@ -1,7 +1,8 @@
 """The processes of a cluster, on a page that is served beside them: by the leases that its user may list."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from setpoint.dashboard.process import LeasesInCluster
 from setpoint.engine.ports import Store
@@ -13,7 +14,7 @@ from tests.engine.clock import FakeClock
 LATER = 6.0
 
 
-def shown(scenario: Callable[[Store, LeasesInCluster, FakeClock], Awaitable[None]]) -> None:
+def shown(scenario: Callable[[Store, LeasesInCluster, FakeClock], Coroutine[Any, Any, None]]) -> None:
     clock = FakeClock()
     store = WatchedStore(MemoryStore(clock, lambda: "uid"))
     asyncio.run(scenario(store, LeasesInCluster(store, clock), clock))

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from setpoint.localcloud.faults import AddLatency
+from setpoint.localcloud.server import LocalCloud
 from tests.dashboard.browser.tabs import SharedBrowser, Tab
 from tests.dashboard.browser.worlds import Served
 
@@ -67,5 +68,10 @@ def test_a_plan_that_is_being_made_is_cancelled(tab: Tab, troubled: Served) -> N
         expect(tab.page.locator(".progress, .failure")).to_have_count(0)
         expect(tab.page.get_by_role("button", name="Make a plan")).to_be_enabled()
     finally:
-        # Requests that still wait are answered.
-        troubled.workspace.in_cloud(lambda cloud: (cloud.faults.clear(), cloud.advance(3600)))
+        troubled.workspace.in_cloud(answered_again)
+
+
+def answered_again(cloud: LocalCloud) -> None:
+    """Requests that wait, too."""
+    cloud.faults.clear()
+    cloud.advance(3600)
