@@ -1,10 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { Row } from "../src/api/contract";
 import { Fleet, sorted } from "../src/model/fleet";
-import { absolute, duration, oneLine, relative, splitPath } from "../src/model/format";
+import { absolute, duration, oneLine, rate, relative, splitPath } from "../src/model/format";
 import { parseId } from "../src/model/ids";
 import { graphHash, overviewHash, parseRoute, resourceHash } from "../src/model/route";
 import { toYaml } from "../src/model/yaml";
+
+describe("a rate", () => {
+  it("says of little that it is not nothing", () => {
+    expect([0, 0.01, 0.049, 0.05, 9.94, 12.4, 1234].map(rate)).toEqual(["0", "<0.1", "<0.1", "0.1", "9.9", "12", "1,234"]);
+  });
+});
 
 describe("a time", () => {
   const now = Date.parse("2026-03-01T12:00:00Z");

@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.values.json_types import Json
-from setpoint.dashboard.views.search import SearchTexts, SearchWord, matches, text_of
+from setpoint.dashboard.access.viewer import LocalViewer
+from setpoint.dashboard.views.fleet import FleetRows, FleetWatch
+from setpoint.dashboard.views.search import FieldSearch, SearchTexts, SearchWord, matches, text_of
 from tests.dashboard.pages import dashboard_on
+from tests.dashboard.watched_store import watched
 from tests.library.worlds import bucket, until, world
 
 BUCKET = "StorageBucket.storage.cnrm.cloud.google.com/default/{}"
@@ -64,28 +67,27 @@ def test_nothing_is_found_that_is_in_no_field_and_not_in_the_id(spec: dict[str, 
 
 def test_a_search_finds_the_newest_state_and_reads_the_store_once() -> None:
     async def main() -> None:
-        async with world() as here, here.open() as session:
+        async with world() as here, here.open() as session, session.reading() as engine:
             await session.apply(bucket("first", storageClass="NEARLINE"), bucket("second"), wait=False)
-            async with dashboard_on(session) as page:
-                texts = page.backend.search.texts
-                assert len(texts) == 0
-                before = (await page.get("/search?q=nearline"))["ids"]
-                revision = page.backend.fleet.rows.number
+            engine, store = watched(engine)
+            texts, rows = SearchTexts(engine), FleetRows()
+            search, fleet = FieldSearch(texts, rows), FleetWatch(engine, rows, listener=texts)
+            async with fleet.running():
+                await fleet.loaded()
+                assert (len(texts), store.listed) == (0, 1)
+                before = (await search.find("nearline", LocalViewer())).ids
+                revision = rows.number
                 await session.apply(bucket("second", storageClass="NEARLINE"), wait=False)
                 await session.apply(bucket("third", storageClass="COLDLINE"), wait=False)
                 await session.delete("StorageBucket/first", wait=False)
-                await until(lambda: page.backend.fleet.rows.number >= revision + 3)
+                await until(lambda: rows.number >= revision + 3)
+                found = {word: (await search.find(word, LocalViewer())).ids for word in ("nearline", "coldline")}
 
-                def refused(*_: object) -> Any:
-                    raise AssertionError("the store is read again")
-
-                with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(type(page.backend.engine.store), "pages", refused)
-                    found = {word: (await page.get(f"/search?q={word}"))["ids"] for word in ("nearline", "coldline")}
-
-                assert before == [BUCKET.format("first")]
+                # Once for the rows, and once for the texts.
+                assert store.listed == 2
+                assert before == (BUCKET.format("first"),)
                 assert BUCKET.format("second") in found["nearline"]
-                assert found["coldline"] == [BUCKET.format("third")]
+                assert found["coldline"] == (BUCKET.format("third"),)
 
     run(main())
 

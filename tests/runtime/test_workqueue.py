@@ -200,6 +200,37 @@ def test_a_delayed_add_replaces_the_one_before_earlier_or_later(seconds: float) 
     play(scenario)
 
 
+def test_the_seconds_until_a_delayed_add_grow_fewer_and_end_with_it() -> None:
+    async def scenario(queue: Queue) -> None:
+        assert queue.seconds_until("a") is None
+        queue.schedule("a", 600.0, RESYNC, "resync")
+        assert queue.seconds_until("a") == 600.0
+        await asyncio.sleep(250)
+        assert queue.seconds_until("a") == 350.0
+        queue.schedule("a", 5.0, DRIFT, "after")
+        assert queue.seconds_until("a") == 5.0
+        queue.add("a", EDIT, "edit")
+        await take(queue, 1)
+        assert queue.seconds_until("a") == 5.0
+        await get(queue)
+
+        assert queue.seconds_until("a") is None
+
+    play(scenario)
+
+
+def test_a_delayed_add_that_came_due_during_processing_is_no_time_away() -> None:
+    async def scenario(queue: Queue) -> None:
+        queue.schedule("a", 10.0, RESYNC, "resync")
+        queue.add("a", EDIT, "edit")
+        await queue.get()
+        await asyncio.sleep(15)
+
+        assert queue.seconds_until("a") == 0.0
+
+    play(scenario)
+
+
 def test_an_add_queues_a_key_now_and_leaves_its_delayed_add() -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 600.0, RESYNC, "resync")

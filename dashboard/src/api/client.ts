@@ -81,6 +81,7 @@ export const api = {
     request("GET", `${resourcePath(id)}/timeline${query({ before, limit: 100 })}`),
   plan: (): Promise<Plan> => request("GET", "/plan"),
   startPlan: (): Promise<Plan> => request("POST", "/plan"),
+  cancelPlan: (): Promise<Plan> => request("POST", "/plan/cancel"),
   upgrade: (): Promise<UpgradeReport> => request("GET", "/upgrade"),
   act: (id: Id, action: ActionName): Promise<{ row: Row }> => request("POST", `${resourcePath(id)}/actions/${action}`),
 };

@@ -263,6 +263,7 @@ export interface Plan {
   counts: Record<string, number>;
   resources: PlannedResource[];
   error?: string | null;
+  isCancelled?: boolean;
 }
 
 export interface UpgradeReport {

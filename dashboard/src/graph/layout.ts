@@ -10,7 +10,8 @@ import { layOutLayers } from "./layers";
 export const NODE_WIDTH = 184;
 export const NODE_HEIGHT = 44;
 const GAP = 22;
-const LAYER_GAP = 92;
+// An edge with its label, and some of the line before and after it.
+const LAYER_GAP = 136;
 const PART_GAP = 48;
 // Above so many edges dagre takes seconds.
 const LARGE_FROM = 150;

@@ -2,7 +2,7 @@
 import type { Id, ResourcesEvent, Row } from "../api/contract";
 import { severity } from "./states";
 
-export const SORT_KEYS = ["default", "state", "drift", "name", "kind", "namespace", "lastStep", "nextStep"] as const;
+export const SORT_KEYS = ["default", "state", "drift", "name", "kind", "namespace", "lastStep"] as const;
 export type SortKey = (typeof SORT_KEYS)[number];
 export interface Sorting {
   key: SortKey;
@@ -69,7 +69,6 @@ const COMPARE: Record<Exclude<SortKey, "default">, (a: Row, b: Row) => number> =
   kind: byName,
   namespace: (a, b) => compare(a.namespace, b.namespace),
   lastStep: (a, b) => compare(a.lastStep ?? "", b.lastStep ?? ""),
-  nextStep: (a, b) => compare(a.nextStep ?? "~", b.nextStep ?? "~"),
 };
 
 /** Rows in another order; among equals the order stays. */

@@ -31,7 +31,7 @@ export function count(value: number): string {
 }
 
 export function rate(value: number): string {
-  return value === 0 ? "0" : value < 10 ? value.toFixed(1) : count(Math.round(value));
+  return value === 0 ? "0" : value < 0.05 ? "<0.1" : value < 10 ? value.toFixed(1) : count(Math.round(value));
 }
 
 /** A value on one line, as JSON; a text without quotes unless they tell it from another type. */

@@ -18,7 +18,7 @@ import { ProcessColumn } from "./process";
 import { resourceRow } from "./resource_row";
 
 const COLUMNS: [key: SortKey | null, title: string][] = [
-  ["state", "State"], ["drift", "Drift"], ["name", "Name"], ["kind", "Kind"], ["namespace", "Namespace"], [null, "Message"], ["lastStep", "Last step"], ["nextStep", "Next step"],
+  ["state", "State"], ["drift", "Drift"], ["name", "Name"], ["kind", "Kind"], ["namespace", "Namespace"], [null, "Message"], ["lastStep", "Last step"],
 ];
 const FIRST_ATTENTION = 5;
 

@@ -6,7 +6,7 @@ import { Changes } from "../components/changes";
 import { Ago, Button, Card, Empty, ExportButton, Failure, ResourceLink, Skeleton, useLoaded } from "../components/parts";
 import { count, plural } from "../model/format";
 import { parseId } from "../model/ids";
-import { planProgress } from "../page/state";
+import { planProgress, session } from "../page/state";
 import { tell } from "../page/toasts";
 
 type GroupBy = "action" | "kind" | "namespace";
@@ -32,9 +32,9 @@ export function PlanView() {
     const timer = setInterval(again, 1000);
     return () => clearInterval(timer);
   }, [isRunning]);
-  const make = async (): Promise<void> => {
+  const ask = async (request: () => Promise<Plan>): Promise<void> => {
     try {
-      await api.startPlan();
+      await request();
       again();
     } catch (error) {
       tell(error instanceof Error ? error.message : String(error), true);
@@ -55,7 +55,8 @@ export function PlanView() {
           </label>
           <Button icon="print" onClick={() => print()}>Print</Button>
           <ExportButton />
-          <Button icon="arrows" isPrimary isDisabled={isRunning} onClick={() => void make()}>{plan?.madeAt ? "Plan again" : "Make a plan"}</Button>
+          {isRunning ? <Button icon="stop" onClick={() => void ask(api.cancelPlan)}>Cancel the plan</Button> :
+            session.value?.hasPlan !== false && <Button icon="arrows" isPrimary onClick={() => void ask(api.startPlan)}>{plan?.madeAt ? "Plan again" : "Make a plan"}</Button>}
         </div>
       </header>
       {loaded.state === "failed" && <Failure error={loaded.error} retry={again} />}
@@ -69,7 +70,7 @@ function PlanBody({ plan, groupBy, progress }: { plan: Plan; groupBy: GroupBy; p
   return (
     <>
       {progress && <div class="progress" role="status"><progress max={Math.max(1, progress.total)} value={progress.done} aria-label="Planning" /><span>{count(progress.done)} of {count(progress.total)} planned</span></div>}
-      {plan.error && <Failure error={new Error(plan.error)} />}
+      {plan.isCancelled && !progress ? <p class="notice" role="status">The plan was cancelled.{plan.madeAt !== null && " Below is the one before it."}</p> : plan.error && <Failure error={new Error(plan.error)} />}
       {plan.madeAt !== null && (
         <ul class="plan-counts" aria-label="Resources by action">
           {Object.entries(plan.counts).map(([action, number]) => <li key={action} class={`action-${action}${number === 0 ? " is-none" : ""}`}><span class="number">{count(number)}</span><span>{ACTION_NAMES[action] ?? action}</span></li>)}

@@ -75,7 +75,7 @@ function Processes({ summary }: { summary: Summary }) {
         {summary.processes.map((one) => (
           <li key={one.identity}>
             <span class="process-name" title={one.identity}>{one.identity}{one.isThis && <span class="tag">this</span>}</span>
-            <span class="muted">{one.shards.length ? `shards ${one.shards.join(", ")}` : "no shards"} · <Ago time={one.renewed} /></span>
+            <span class="muted">{one.shards.length ? `shards ${one.shards.join(", ")}` : "no shards"} · renewed <Ago time={one.renewed} /></span>
             {one.state && <span class="muted">{rate(one.state.rates.steps)} steps/s · {count(one.state.queue.reduce((sum, { depth }) => sum + depth, 0))} waiting{one.state.rates.errors > 0 && <span class="state-failed"> · {rate(one.state.rates.errors)} errors/s</span>}</span>}
           </li>
         ))}

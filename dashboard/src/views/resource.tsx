@@ -1,7 +1,7 @@
 /** One resource: its state, why it is so, its fields, its history and its raw objects. */
 import { useState } from "preact/hooks";
 import { api } from "../api/client";
-import type { ActionName, Id, Json, Output, ResourceDetail } from "../api/contract";
+import type { ActionName, Condition, Id, Json, Output, ResourceDetail } from "../api/contract";
 import { Changes } from "../components/changes";
 import { Dialog } from "../components/dialog";
 import { Icon } from "../components/icon";
@@ -173,7 +173,7 @@ function Conditions({ detail }: { detail: ResourceDetail }) {
       {detail.conditions.map((one) => (
         <li key={one.type}>
           <span class="condition-head">
-            <span class={`condition-status status-${one.status.toLowerCase()}`}>{one.type} {one.status}</span>
+            <span class={`condition-status ${statusClass(one)}`}>{one.type} {one.status}</span>
             <span>{one.reason}</span>
             <Ago time={one.lastTransitionTime} none="" />
           </span>
@@ -184,10 +184,25 @@ function Conditions({ detail }: { detail: ResourceDetail }) {
   );
 }
 
+// What is true of them is no good news.
+const TROUBLES = ["Contested", "Edited", "Warned"];
+
+function statusClass({ type, status }: Condition): string {
+  return status === "True" && TROUBLES.includes(type) ? "status-unknown" : `status-${status.toLowerCase()}`;
+}
+
 function LastStep({ detail }: { detail: ResourceDetail }) {
   const step = detail.lastStep;
   const next = detail.nextStep;
-  if (!step) return <Empty title="No step has been taken yet" />;
+  const due: [string, preact.ComponentChildren][] = next ? [["Next", <><Ago time={next.time} none="not planned" />{next.why && <span class="muted">: {next.why}</span>}</>]] : [];
+  if (!step) {
+    return (
+      <>
+        <Empty title={detail.conditions.length > 0 ? "No step has come as far as a plan" : "No step has been taken yet"} />
+        {due.length > 0 && <Pairs rows={due} />}
+      </>
+    );
+  }
   const rows: [string, preact.ComponentChildren][] = [
     ["When", <Ago time={step.time} />],
     ["Trigger", step.trigger],
@@ -198,7 +213,10 @@ function LastStep({ detail }: { detail: ResourceDetail }) {
   if (step.kept?.length) rows.push(["Kept", <Changes fields={step.kept} />]);
   if (step.withheld?.length) rows.push(["Withheld", <Changes fields={step.withheld} />]);
   if (step.note) rows.push(["Note", step.note]);
-  if (next) rows.push(["Next", <><Ago time={next.time} none="not planned" />{next.why && <span class="muted">: {next.why}</span>}</>]);
+  return <Pairs rows={[...rows, ...due]} />;
+}
+
+function Pairs({ rows }: { rows: [string, preact.ComponentChildren][] }) {
   return <dl class="pairs">{rows.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
 }
 

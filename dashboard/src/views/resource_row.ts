@@ -28,8 +28,6 @@ interface Parts {
   messageText: Text;
   last: HTMLElement;
   lastText: Text;
-  next: HTMLElement;
-  nextText: Text;
 }
 
 const known = new WeakMap<HTMLElement, Parts>();
@@ -45,7 +43,7 @@ function make(): HTMLElement {
     element.append(made);
     return made;
   };
-  const [state, drift, name, kind, namespace, message, last, next] = (["state", "drift", "name", "kind", "namespace", "message", "time", "time cell-next"] as const).map(cell) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+  const [state, drift, name, kind, namespace, message, last] = (["state", "drift", "name", "kind", "namespace", "message", "time"] as const).map(cell) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
   const badge = document.createElement("span");
   const svg = document.createElementNS(SVG, "svg");
   for (const [key, value] of [["class", "icon"], ["viewBox", "0 0 16 16"], ["aria-hidden", "true"]] as const) svg.setAttribute(key, value);
@@ -59,7 +57,7 @@ function make(): HTMLElement {
   const text = (parent: Node): Text => parent.appendChild(document.createTextNode(""));
   known.set(element, {
     row: null, time: 0, state: badge, icon, stateText: text(badge), drift, link, name: text(link), kind, kindText: text(kind), namespace: text(namespace),
-    message, messageText: text(message), last, lastText: text(last), next, nextText: text(next),
+    message, messageText: text(message), last, lastText: text(last),
   });
   return element;
 }
@@ -79,7 +77,6 @@ function fill(element: HTMLElement, row: Row): void {
   parts.row = row;
   parts.time = now.peek();
   put(parts.lastText, row.lastStep ? relative(row.lastStep, time) : "–");
-  put(parts.nextText, row.nextStep ? relative(row.nextStep, time) : "–");
 }
 
 function fillRow(element: HTMLElement, parts: Parts, row: Row): void {
@@ -100,7 +97,7 @@ function fillRow(element: HTMLElement, parts: Parts, row: Row): void {
   put(parts.namespace, row.namespace);
   put(parts.messageText, row.state === "ready" && row.reason === "UpToDate" ? "" : row.message || row.reason);
   // Those of another row.
-  for (const part of [parts.state, parts.drift, parts.link, parts.kind, parts.message, parts.last, parts.next]) if (part.title) part.title = "";
+  for (const part of [parts.state, parts.drift, parts.link, parts.kind, parts.message, parts.last]) if (part.title) part.title = "";
 }
 
 function explain(element: HTMLElement, row: Row): void {
@@ -112,7 +109,6 @@ function explain(element: HTMLElement, row: Row): void {
   parts.kind.title = `${row.kind}.${row.group}`;
   parts.message.title = row.message;
   parts.last.title = row.lastStep ? absolute(row.lastStep) : "";
-  parts.next.title = row.nextStep ? absolute(row.nextStep) : "";
 }
 
 export const resourceRow: RowPainter<Row> = { make, fill, explain };

@@ -50,6 +50,7 @@ class PlanMaker:
     kept_seconds: float = 0.0
     made: MadePlan | None = None
     error: str = ""
+    is_cancelled: bool = False
     # How many resources of each scope are to be planned, and how many are: rights are asked for these.
     _expected: Counter[Scope] = field(default_factory=Counter)
     _done: Counter[Scope] = field(default_factory=Counter)
@@ -81,8 +82,10 @@ class PlanMaker:
             return
         self._expected.clear()
         self._done.clear()
-        self.error, self._asked, self._asked_at = "", viewer, now
+        self.error, self.is_cancelled, self._asked, self._asked_at = "", False, viewer, now
         self._task = asyncio.create_task(self._make())
+        # Even of one that is cancelled before it begins.
+        self._task.add_done_callback(lambda _: self.changed())
 
     def cancel(self, viewer: Viewer) -> bool:
         """Ends a plan that is being made; False when another user asked for it."""
@@ -90,6 +93,7 @@ class PlanMaker:
             return False
         if self.is_running and self._task is not None:
             self._task.cancel()
+            self.is_cancelled = True
             # It may be asked for again at once.
             self._asked_at = float("-inf")
         return True
@@ -114,15 +118,9 @@ class PlanMaker:
             _log.warning("plan of the dashboard failed", extra={"why": str(error)})
         except TimeoutError:
             self.error = f"the plan took longer than {_MAX_SECONDS} seconds: make it by `setpoint plan --all`"
-        except asyncio.CancelledError:
-            self.error = "the plan was cancelled"
-            raise
         except Exception:  # noqa: BLE001 - a bug must not end the process
             _log.exception("plan of the dashboard broke")
             self.error = "a bug of ours: the log of the process has its traceback"
-        finally:
-            # Once the task has ended.
-            asyncio.get_running_loop().call_soon(self.changed)
 
     def _expect(self, refs: Iterable[ResourceRef]) -> None:
         self._expected.update(map(Scope.of, refs))
@@ -149,10 +147,13 @@ class PlanMaker:
             counts=PlanCounts(**counts),
             resources=tuple(shown),
             error=error,
+            is_cancelled=self.is_cancelled,
         )
 
     def _error_for(self, viewer: Viewer) -> str | None:
         """Why there is no newer plan; to a restricted viewer nothing that may name what is not theirs."""
+        if self.is_cancelled:
+            return "the plan was cancelled"
         if not self.error or viewer.is_unrestricted:
             return self.error or None
         return "the plan was not finished: the operator finds the reason in the log of the process"

@@ -86,7 +86,7 @@ class RunningProcess:
     def _sample(self) -> _Sample:
         counts = [pair for one in self.opened.requests for pair in tuple(one.items())]
         writes = sum(count for (method, _, _), count in counts if method not in READ_METHODS)
-        errors = sum(count for (_, _, status), count in counts if not status.startswith(("1", "2", "3")))
+        errors = sum(count for (method, _, status), count in counts if _is_error(method, status))
         calls = {str(one.key): one.calls for one in self.opened.budgets.snapshot().budgets}
         requests = sum(count for _, count in counts)
         return _Sample(self._clock.monotonic(), self.steps(), writes, requests, errors, calls)
@@ -215,6 +215,11 @@ def processes_of(
         )
         for holder, found in sorted(held.items())
     ]
+
+
+def _is_error(method: str, status: str) -> bool:
+    """Whether a request failed. That there is no such object is an answer to a read."""
+    return not status.startswith(("1", "2", "3")) and not (status == "404" and method in READ_METHODS)
 
 
 def _shard(lease: Lease) -> int:

@@ -348,6 +348,9 @@ async def shows_nothing(page: Page, two: TwoControllers) -> None:
 
     assert [one for one in rows["resources"] if one["namespace"] == two.namespace] == []
     assert (summary["process"], summary["processes"]) == (None, [])
+    assert two.namespace not in [one["namespace"] for one in summary["byNamespace"]]
+    assert two.own not in [one["id"] for one in summary["attention"]]
+    assert summary["total"] == rows["total"] == sum(one["total"] for one in summary["byKind"])
     assert (process.status, process.code) == (403, "processesHidden")
     assert (plan["resources"], plan["total"], plan["done"], plan["counts"]["update"]) == ([], 0, 0, 0)
     assert (started.status, started.code) == (403, "nothingToPlan")
@@ -368,8 +371,17 @@ def test_each_of_two_controllers_shows_each_user_what_that_user_may_see(
                 await shows_the_processes(hers)
                 await makes_a_plan(hers, two)
                 await shows_nothing(his, two)
-        async with two.page(two.addresses[0], "alice") as hers:
+        async with two.page(two.addresses[0], "alice") as hers, two.page(two.addresses[0], "bob") as his:
+            streams = [Events(hers), Events(his)]
+            await until(lambda: all(one.of("summary") for one in streams))
             assert (await hers.post(f"/resources/{two.own}/actions/pause")).status == 202
+            await until(lambda: "watched" in streams[0].names)
+            # By then the stream of the other user has had its turn, too.
+            await his.get("/summary")
+
+            assert two.namespace in json.dumps(streams[0].of("summary"))
+            assert not [text for text in ("watched", two.namespace) if text in json.dumps(streams[1].seen)]
+            assert {one["process"] for one in streams[1].of("summary")} == {None}
 
     run(main())
     annotations = harness.kubectl.get("storagebucket/watched")["metadata"]["annotations"]

@@ -1,4 +1,4 @@
-"""One browser and two worlds for all tests of this folder; they end with its last test."""
+"""One browser and three worlds for all tests of this folder; they end with its last test."""
 
 import os
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pytest
 
 from tests.dashboard.browser.chromium import BrowserMissing
 from tests.dashboard.browser.tabs import SharedBrowser, Tab
-from tests.dashboard.browser.worlds import Served, large_world, small_world
+from tests.dashboard.browser.worlds import Served, large_world, small_world, troubled_world
 from tests.dashboard.page_packages import is_required
 
 _FOLDER: Final = Path(__file__).parent
@@ -25,9 +25,10 @@ class _Shared:
     browser: SharedBrowser | None = None
     small: Served | None = None
     large: Served | None = None
+    troubled: Served | None = None
 
     def close(self) -> None:
-        self.browser = self.small = self.large = None
+        self.browser = self.small = self.large = self.troubled = None
         self.ends.close()
 
 
@@ -69,6 +70,14 @@ def large(browser: SharedBrowser, tmp_path_factory: pytest.TempPathFactory) -> S
     if _SHARED.large is None:
         _SHARED.large = _SHARED.ends.enter_context(large_world(tmp_path_factory.mktemp("large")))
     return _SHARED.large
+
+
+@pytest.fixture
+def troubled(browser: SharedBrowser, tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """A contest, a changed spec and a cycle, served by the real process."""
+    if _SHARED.troubled is None:
+        _SHARED.troubled = _SHARED.ends.enter_context(troubled_world(tmp_path_factory.mktemp("troubled")))
+    return _SHARED.troubled
 
 
 @pytest.fixture

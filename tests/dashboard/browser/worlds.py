@@ -4,16 +4,17 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.ports import SystemClock
+from setpoint.engine.ports import Store, SystemClock
 from setpoint.localcloud.faults import FailOperation
 from setpoint.localcloud.server import LocalCloud
 from setpoint.stores.sqlite.store import open_sqlite
@@ -106,6 +107,32 @@ def _prepare(cloud: LocalCloud) -> None:
     assert cloud.call("POST", "/storage/v1/b?project=some-project", body).status == 200
 
 
+@contextmanager
+def troubled_world(folder: Path) -> Iterator[Served]:
+    """The real process: a contested bucket, one whose spec has changed, and three that need each other."""
+    (folder / ".setpoint").mkdir()
+    ring = [_after("ring-a", "ring-b"), _after("ring-b", "ring-c"), _after("ring-c", "ring-a")]
+    # A command refuses to declare these.
+    _apply(folder, *ring)
+    with Workspace(folder, user_environment()) as workspace:
+        workspace.in_cloud(lambda cloud: cloud.clock.release())
+        served = Served(workspace.daemon("--dashboard", "127.0.0.1:0"), workspace)
+        for versioning in (False, True):
+            manifests = [_bucket("contested"), _bucket("changed", versioning={"enabled": versioning})]
+            workspace.write(*(f"{json.dumps(one)}\n" for one in manifests))
+            workspace.run("apply", "-f", "manifest.yaml")
+        for storage_class in ("COLDLINE", "ARCHIVE", "COLDLINE", "ARCHIVE"):
+            body = {"storageClass": storage_class}
+            workspace.in_cloud(partial(LocalCloud.call, method="PATCH", target="/storage/v1/b/contested", body=body))
+            workspace.run("reconcile", "StorageBucket/contested")
+        yield served
+
+
+def _after(name: str, needed: str) -> JsonObject:
+    annotations = {"setpoint.dev/depends-on": f"StorageBucket/default/{needed}"}
+    return manifest("StorageBucket", name, {"location": "EU"}, annotations=annotations)
+
+
 def upgrade_report() -> JsonObject:
     """A report as `setpoint verify-upgrade -o json` prints it."""
     database: JsonObject = {"group": _SQL, "kind": "SQLDatabase", "namespace": "linked", "name": "database-1"}
@@ -129,9 +156,7 @@ def upgrade_report() -> JsonObject:
 def large_world(folder: Path) -> Iterator[Served]:
     """A store with 10,000 resources, and the process that serves it; no controllers run."""
     (folder / ".setpoint").mkdir()
-    # The driver of the browser has a running event loop in the thread of the tests.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, _fill(folder / ".setpoint" / "state.db")).result()
+    _in_a_loop(_fill(folder / ".setpoint" / "state.db"))
     report = folder / "upgrade.json"
     report.write_text(json.dumps(upgrade_report()), encoding="utf-8")
     with Workspace(folder, user_environment()) as workspace:
@@ -139,16 +164,39 @@ def large_world(folder: Path) -> Iterator[Served]:
         yield Served(workspace.piped("dashboard", *options), workspace)
 
 
-async def _fill(path: Path) -> None:
+def _in_a_loop(work: Coroutine[None, None, None]) -> None:
+    # The driver of the browser has a running event loop in the thread of the tests.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work).result()
+
+
+def _apply(folder: Path, *manifests: JsonObject) -> None:
+    """Puts manifests into the store of a folder, as it stands in a cluster: unchecked."""
+
+    async def apply() -> None:
+        async with _opened(folder / ".setpoint" / "state.db") as store:
+            for one in manifests:
+                await store.apply(one)
+
+    _in_a_loop(apply())
+
+
+@asynccontextmanager
+async def _opened(path: Path) -> AsyncIterator[Store]:
     store = await open_sqlite(path, SystemClock(), lambda: str(uuid4()))
     try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def _fill(path: Path) -> None:
+    async with _opened(path) as store:
         manifests = [*map(_linked, range(LINKED)), *map(_unlinked, range(LARGE - LINKED))]
         made = await asyncio.gather(*map(store.apply, manifests))
         await asyncio.gather(
             *(store.update_status(one, _status(number)) for number, one in enumerate(made) if number % 10)
         )
-    finally:
-        await store.close()
 
 
 def _linked(number: int) -> JsonObject:

@@ -214,7 +214,10 @@ class PlannedResource(Model, frozen=True, kw_only=True):
 
 
 class FleetPlan(Model, frozen=True, kw_only=True):
-    """The plan of all resources; `made_at` is null before the first one is made."""
+    """The plan of all resources; `made_at` is null before the first one is made.
+
+    `is_cancelled`: the one that was asked for last was cancelled, and `error` says so.
+    """
 
     made_at: str | None
     is_running: bool
@@ -223,6 +226,7 @@ class FleetPlan(Model, frozen=True, kw_only=True):
     counts: PlanCounts
     resources: tuple[PlannedResource, ...]
     error: str | None
+    is_cancelled: bool = False
 
 
 class ActionAnswer(Model, frozen=True, kw_only=True):

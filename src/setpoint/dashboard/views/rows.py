@@ -59,6 +59,8 @@ def row_of(resource: Resource) -> Row:
     observed = status.get("observedGeneration")
     state = state_of(resource, ready, is_contested=contested is not None and contested.status == "True")
     step = step_in(status)
+    # The condition that the state is from.
+    told = contested if state == "contested" else ready
     return Row(
         id=id_of(ref),
         kind=ref.kind,
@@ -67,10 +69,10 @@ def row_of(resource: Resource) -> Row:
         name=ref.name,
         labels=dict(resource.labels),
         state=state,
-        reason=ready.reason if ready is not None else _UNSEEN,
-        message=_shortened(ready.message) if ready is not None and state != "ready" else "",
+        reason=told.reason if told is not None else _UNSEEN,
+        message=_shortened(told.message) if told is not None and state != "ready" else "",
         drifted=_is_drifted(step, state),
-        since=ready.last_transition_time or None if ready is not None else None,
+        since=told.last_transition_time or None if told is not None else None,
         last_step=text_in(step, "at") or None,
         next_step=None,
         generation=resource.generation,

@@ -110,9 +110,9 @@ def _step_entry(at: str, data: JsonObject) -> Entry:
     withheld = change_models(data.get("withheld"))
     actions = ", ".join(dict.fromkeys(text_in(write, "action") for write in writes))
     decision = text_in(data, "decision")
-    text = f"{decision}: {actions} of {len(fields)} fields" if writes else f"{decision}: nothing written"
+    text = f"{actions} of {_number_of(fields)}" if writes else "nothing written"
     if withheld:
-        text += f"; {len(withheld)} fields withheld"
+        text += f"; {_number_of(withheld)} withheld"
     if because := text_in(data, "because"):
         text += f" ({because})"
     return Entry(
@@ -123,6 +123,10 @@ def _step_entry(at: str, data: JsonObject) -> Entry:
         decision=decision,
         fields=(*fields, *withheld),
     )
+
+
+def _number_of(fields: Sequence[FieldChangeModel]) -> str:
+    return "1 field" if len(fields) == 1 else f"{len(fields)} fields"
 
 
 def _write_entry(at: str, data: JsonObject) -> Entry:
@@ -141,7 +145,7 @@ def _write_entry(at: str, data: JsonObject) -> Entry:
 
 def _drift_entry(at: str, data: JsonObject) -> Entry:
     paths = _texts(data.get("fields"))
-    text = "another writer deleted the object" if data.get("deleted") is True else "another writer changed the object"
+    text = "deleted the object" if data.get("deleted") is True else "changed the object"
     return Entry(
         time=at,
         type="drift",
