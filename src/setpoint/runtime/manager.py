@@ -146,6 +146,11 @@ class Manager:
         controller = self.controllers.get((ref.group, ref.kind))
         return None if controller is None else controller.last_errors.get(ref)
 
+    def looks_of(self, ref: ResourceRef) -> tuple[float | None, float | None]:
+        """How many seconds ago the live object was looked at, and in how many it is next; None where unknown."""
+        controller = self.controllers.get((ref.group, ref.kind))
+        return (None, None) if controller is None else controller.looks_of(ref)
+
     def stop(self) -> None:
         """Starts the shutdown. It ends when the running steps have finished, or after the grace period."""
         self._stopping.set()
