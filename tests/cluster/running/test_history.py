@@ -42,6 +42,10 @@ def test_the_history_of_a_cluster_is_the_last_step_and_the_events(shared_harness
     assert len(entries(shared_harness, "--limit", "1")) == 1
     assert entries(shared_harness, "--since", "2999-01-01T00:00Z") == []
 
+    # Idle looks of a controller in a cluster are on no record: the last step is, and no next time is made up.
+    shown = json.loads(shared_harness.setpoint("get", _TARGET, "-o", "json").stdout)
+    assert shown["status"]["setpoint"]["look"] == {"last": step["at"]}
+
     text = shared_harness.setpoint("history", _TARGET)
     assert text.stdout.splitlines()[0].split() == ["WHEN", "WHAT", "BY", "RESULT"]
     assert "COLDLINE" in text.stdout
