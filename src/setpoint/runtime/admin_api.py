@@ -7,9 +7,8 @@ import asyncio
 import logging
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -44,7 +43,6 @@ from setpoint.clients.admin_api import (
 from setpoint.clients.http import UNDECODABLE, request_tracer
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.values.canonical import same
-from setpoint.core.values.durations import rfc3339
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.problems import MAX_PROBLEMS, joined_problems, problems_of
 from setpoint.engine.conditions import condition_of
@@ -79,8 +77,8 @@ class RunningManager(Protocol):
         """The error of the last step of `ref`, when it is to be retried."""
         ...
 
-    def looks_of(self, ref: ResourceRef) -> tuple[float | None, float | None]:
-        """How many seconds ago the live object was looked at, and in how many it is next; None where unknown."""
+    def look_of(self, ref: ResourceRef) -> ResourceLook | None:
+        """When it was last looked at, and is next; None where nothing is known."""
         ...
 
 
@@ -102,14 +100,9 @@ class AdminApi:
         found = {ref: self._running.last_error_of(ref) for ref in refs}
         return {ref: error for ref, error in found.items() if error is not None}
 
-    def looks(self, refs: Iterable[ResourceRef]) -> Iterator[ResourceLook]:
+    def looks(self, refs: Iterable[ResourceRef]) -> Sequence[ResourceLook]:
         """When each was last looked at, and is next; without those of which nothing is known."""
-        now = datetime.fromisoformat(self._engine.clock.now()).timestamp()
-        for ref in refs:
-            ago, ahead = self._running.looks_of(ref)
-            if ago is not None or ahead is not None:
-                last = "" if ago is None else rfc3339(int(now - ago))
-                yield ResourceLook(ResourceName(*ref), last, "" if ahead is None else rfc3339(int(now + ahead)))
+        return [look for ref in refs if (look := self._running.look_of(ref)) is not None]
 
     async def apply(self, manifests: Sequence[JsonObject]) -> Sequence[ResourceRef]:
         """Applies all manifests, or raises and applies none. An unchanged one is reconciled as well."""
