@@ -20,14 +20,18 @@ RUN python -m pip --python /opt/setpoint/bin/python install --no-index --no-deps
 
 FROM ${PYTHON_IMAGE}
 ARG VERSION=0.1.0
+# The commit that it is built from: a label, and what `setpoint_build_info` shows.
+ARG REVISION=unknown
 LABEL org.opencontainers.image.title="setpoint" \
       org.opencontainers.image.description="Keeps cloud and Kubernetes resources as they were declared." \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VERSION}"
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /opt/setpoint /opt/setpoint
 # All is compiled already, and in a cluster nothing can be written: the root file system is read-only there.
 ENV PATH=/opt/setpoint/bin:$PATH \
-    PYTHONDONTWRITEBYTECODE=1
+    PYTHONDONTWRITEBYTECODE=1 \
+    SETPOINT_REVISION=${REVISION}
 # By number: a cluster cannot tell from a name that it is not root.
 USER 65532:65532
 ENTRYPOINT ["/opt/setpoint/bin/setpoint"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -64,6 +65,25 @@ def test_a_running_process_and_the_holder_of_the_store_are_named(applied: Worksp
     ((_, _, process),) = [one for one in said if one[0] == "process"]
     assert process.startswith("process ")
     assert ("store", f"in use by {process}", f"{applied.folder}/.setpoint/state.db") in said
+
+
+def test_a_process_that_holds_the_store_and_does_not_answer_is_an_error(applied: Workspace) -> None:
+    daemon = applied.daemon()
+    daemon.send(signal.SIGSTOP)
+
+    patient = applied.run("doctor", "--only", "process", "-o", "json")
+    hasty = applied.run("doctor", "--only", "process", "--timeout", "100ms")
+
+    daemon.send(signal.SIGCONT)
+    daemon.interrupt()
+    (found,) = json.loads(patient.stdout)["findings"]
+    assert (patient.returncode, found["level"]) == (1, "error")
+    assert found["what"] == "it holds the store, and does not answer"
+    assert found["where"].startswith("process ")
+    assert "end it by its id" in found["advice"]
+    assert "no answer within 0.1 s" in hasty.stdout
+    assert "end it by its id" in hasty.stdout
+    assert hasty.stdout.splitlines()[-1] == "0 ok, 0 warnings, 1 error"
 
 
 def test_a_damaged_page_is_an_error_that_names_the_backup(applied: Workspace) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from setpoint.clients.http import HttpClient, HttpRequest
 from setpoint.runtime.tracing import tracing
@@ -96,7 +96,10 @@ def test_a_step_is_a_span_and_so_is_each_of_its_requests(workspace: Workspace) -
     (step, *_) = collector.named("reconcile StorageBucket")
     (created,) = collector.named("POST")
     assert step.trace_id.hex() == created.trace_id.hex() == TRACE
-    assert step.parent_span_id.hex() == "b7ad6b7169203331"
+    (command,) = collector.named("setpoint apply")
+    assert command.parent_span_id.hex() == "b7ad6b7169203331"
+    assert step.parent_span_id == command.span_id
+    assert attributes(command) == {"setpoint.command": "apply", "process.exit.code": 0}
     assert created.parent_span_id in {one.span_id for one in collector.named("reconcile")}
     assert created.kind == Span.SPAN_KIND_CLIENT
     said = attributes(created)
@@ -121,6 +124,9 @@ def test_a_step_of_a_process_is_a_trace_linked_to_the_command_that_asked_for_it(
         assert daemon.end() == 0
 
     (served,) = collector.named("POST /v1/apply")
+    (command,) = collector.named("setpoint")
+    assert command.name == "setpoint apply", "a process that goes on has no span of its own"
+    assert served.parent_span_id == command.span_id
     linked = [span for span in collector.named("reconcile") if span.links]
     assert served.trace_id.hex() == TRACE, "the traceparent of the command is honoured"
     assert [link.span_id for span in linked for link in span.links] == [served.span_id]
@@ -145,6 +151,22 @@ def test_requests_carry_the_trace_on_and_no_span_has_a_query(monkeypatch: pytest
     (headers,) = collector.headers
     assert headers["traceparent"] == f"00-{TRACE}-{span.span_id.hex()}-01"
     assert headers["authorization"] == "Bearer s3cret"
+    assert "s3cret" not in str(collector.requests)
+
+
+def test_a_command_that_fails_says_so_in_its_span_without_the_text(workspace: Workspace) -> None:
+    with receiver() as collector:
+        workspace.environment |= {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+        workspace.write(bucket("logs"))
+        planned = workspace.run("plan", "-f", "manifest.yaml")
+        workspace.write("kind: s3cret\n")
+        refused = workspace.run("apply", "-f", "manifest.yaml")
+
+    plan, apply = collector.named("setpoint plan")[0], collector.named("setpoint apply")[0]
+    assert (planned.returncode, attributes(plan)["process.exit.code"], plan.status.code) == (2, 2, 0)
+    assert refused.returncode == 1
+    assert attributes(apply) == {"setpoint.command": "apply", "error.type": "ManifestInvalid"}
+    assert apply.status.code == Status.STATUS_CODE_ERROR
     assert "s3cret" not in str(collector.requests)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from setpoint import __version__
 from setpoint.deployment.manifests import USER_ID
+from setpoint.runtime.metrics.build import REVISION_VARIABLE
 from tests.deployment.dockerfile import Instruction, build, instructions, stages
 from tests.deployment.file_audit import WATCHED
 
@@ -89,8 +90,13 @@ def test_no_build_argument_or_variable_is_a_secret() -> None:
 
 
 def test_the_image_is_labelled_with_the_version() -> None:
-    assert [one.text for one in LAST.all("ARG")] == [f"VERSION={__version__}"]
+    assert [one.text for one in LAST.all("ARG")] == [f"VERSION={__version__}", "REVISION=unknown"]
     assert 'org.opencontainers.image.version="${VERSION}"' in LAST.all("LABEL")[0].text
+
+
+def test_the_image_has_the_commit_as_a_label_and_for_the_metrics() -> None:
+    assert 'org.opencontainers.image.revision="${REVISION}"' in LAST.all("LABEL")[0].text
+    assert LAST.environment[REVISION_VARIABLE] == "${REVISION}"
 
 
 # --- Build ------------------------------------------------------------------------------------------------------------

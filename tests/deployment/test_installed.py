@@ -1,11 +1,13 @@
 """`setpoint install` on a real API server, and the program as in its pod: permissions, arguments, environment."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -179,12 +181,29 @@ def pod(
     assert (
         _setpoint(audited, "tenant", namespace, "--kinds", ",".join(kinds), "--project", "some-project").exit_code == 0
     )
+    _until_granted(audited, home, namespace)
     with _process(audited, tmp_path_factory.mktemp("pod"), cloud, installation) as address:
         pod = Pod(audited, installation, address, audit, namespace)
         yield pod
     # The process releases its leases when it ends.
     assert ("coordination.k8s.io", "leases", "update", False) in pod.requests()
     assert [one for one in pod.requests() if one.is_refused] == []
+
+
+def _until_granted(kubectl: Kubectl, home: str, namespace: str) -> None:
+    """Returns when the server knows the new roles and bindings: it learns of each by a watch, after it was created."""
+    controller, tenant = (f"system:serviceaccount:{one}:setpoint" for one in (home, namespace))
+    buckets = {"group": "storage.cnrm.cloud.google.com", "resource": "storagebuckets"}
+    for user, where, right in (
+        (controller, namespace, {**buckets, "verb": "patch"}),
+        (controller, home, {"group": "coordination.k8s.io", "resource": "leases", "verb": "create"}),
+        (controller, namespace, {"resource": "serviceaccounts", "name": "setpoint", "verb": "impersonate"}),
+        (tenant, namespace, {"resource": "secrets", "verb": "get"}),
+    ):
+        spec = {"user": user, "resourceAttributes": {**right, "namespace": where}}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        command = ("create", "-f", "-", "-o", "jsonpath={.status.allowed}")
+        assert once(partial(kubectl, *command, stdin=json.dumps(review)), "true") == "true", spec
 
 
 @contextmanager
@@ -304,19 +323,22 @@ def test_a_pod_uses_its_permissions_and_is_never_refused(pod: Pod) -> None:
     pod.wait_for("condition=Ready=False", "sqluser/app")
     pod("delete", "storagebucket", "logs", "--timeout=240s")
 
-    requests = pod.requests()
-    assert [one for one in requests if one.is_refused] == []
-    assert PERMISSIONS - {one[:3] for one in requests} <= SELDOM
+    # Events are sent, watches begun and the audit log written beside the steps: each comes in its time.
+    assert once(lambda: PERMISSIONS - {one[:3] for one in pod.requests()} <= SELDOM, wanted=True)
     # No kind is watched but those that are named, and what they need.
-    watched = {one.resource for one in requests if one.verb == "watch"} - {"namespaces"}
-    assert watched == {
+    watched = {
         "secrets",
         "referencegrants",
         *(plural_name(kind) for kind in pod.installation.kinds),
         *WATCHED_FOR[pod.namespace],
     }
+    assert once(lambda: {one.resource for one in pod.requests() if one.verb == "watch"} - {"namespaces"}, watched) == (
+        watched
+    )
     # The Secret is read as the account of its namespace.
-    assert ("", "secrets", "get", False) in pod.requests_as_tenant()
+    assert once(lambda: ("", "secrets", "get", False) in pod.requests_as_tenant(), wanted=True)
+    requests = pod.requests()
+    assert [one for one in requests if one.is_refused] == []
     assert ("", "secrets", "get") not in {one[:3] for one in requests}
 
 

@@ -65,6 +65,13 @@ def test_the_scripts_of_the_workflow_are_valid_shell() -> None:
     assert (len(checked), set(checked)) == (7, {0})
 
 
+def test_the_image_is_built_with_the_version_and_the_commit_of_the_tag() -> None:
+    (build,) = [step["run"] for step in _steps() if step.get("run", "").startswith("docker build ")]
+
+    assert '--build-arg VERSION="${TAG#v}"' in build
+    assert '--build-arg REVISION="$GITHUB_SHA"' in build
+
+
 def test_the_workflow_runs_targets_that_exist() -> None:
     targets = [step["run"].split()[1] for step in _steps() if step.get("run", "").startswith("make ")]
     for target in targets:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.admin_api import AdminClient, connect_admin, prepare_socket, remove_socket
+from setpoint.clients.admin_api import AdminClient, ResourceLook, connect_admin, prepare_socket, remove_socket
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import Resource, ResourceRef
@@ -52,6 +52,7 @@ class AdminApiProcess:
     client: AdminClient = field(init=False)
     is_ready: bool = True
     failures: dict[ResourceRef, SetpointError] = field(default_factory=dict)
+    looks: dict[ResourceRef, ResourceLook] = field(default_factory=dict)
     failed_tasks: Sequence[str] = ()
     unserved_kinds: Sequence[str] = ()
     outdated_kinds: Sequence[str] = ()
@@ -75,6 +76,9 @@ class AdminApiProcess:
 
     def last_error_of(self, ref: ResourceRef) -> SetpointError | None:
         return self.failures.get(ref)
+
+    def look_of(self, ref: ResourceRef) -> ResourceLook | None:
+        return self.looks.get(ref)
 
     async def dry_run(self, manifest: JsonObject) -> Resource:
         return await MemoryStore(FakeClock(), lambda: "uid").apply(manifest)

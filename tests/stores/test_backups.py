@@ -166,6 +166,8 @@ def test_another_programs_database_and_a_store_that_is_no_backup_are_refused(sto
         store.restore(copy)
     with pytest.raises(UserError, match="there is no backup at"):
         store.restore(tmp_path / "none.db")
+    with pytest.raises(UserError, match="is a folder: name a file in it"):
+        store.restore(tmp_path)
     with pytest.raises(UserError, match="is the store itself"):
         store.restore(store.path)
     with pytest.raises(UserError, match="is the store itself"):

@@ -7,10 +7,19 @@ from setpoint.app.settings import AppSettings, is_shared_store, store_file
 from setpoint.engine.kind import secret_fields_of
 from setpoint.errors import UserError
 from setpoint.stores.sqlite.backup import BackupRecord, Progress, write_backup
-from setpoint.stores.sqlite.health import StoreHealth, store_health
+from setpoint.stores.sqlite.health import StoreHealth, store_health, store_holder
 from setpoint.stores.sqlite.restore import RestoredStore, restore_backup
 
-__all__ = ("BackupRecord", "Progress", "RestoredStore", "StoreHealth", "back_up", "restore", "store_health")
+__all__ = (
+    "BackupRecord",
+    "Progress",
+    "RestoredStore",
+    "StoreHealth",
+    "back_up",
+    "restore",
+    "store_health",
+    "store_holder",
+)
 
 
 def back_up(settings: AppSettings, to: Path, progress: Progress, *, replaces: bool) -> BackupRecord:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+import click
 import orjson
 from rich.text import Text
 
@@ -232,8 +233,10 @@ def run_command(command: Command, options: dict[str, Any]) -> int:
     """The exit code of `command`; an error is a line on standard error for each mistake, never a traceback."""
     make_logging_printable()
     try:
-        with _traced():
-            return asyncio.run(_run_async(command, CommandRequest.of(options)))
+        with _traced() as ended:
+            code = asyncio.run(_run_async(command, CommandRequest.of(options)))
+            ended(code)
+            return code
     except SetpointError as error:
         for one in problems_of(error) if isinstance(error, UserError) else (error,):
             error_console().print(Text(f"error: {one}", style="red"), soft_wrap=True)
@@ -245,21 +248,35 @@ def run_command(command: Command, options: dict[str, Any]) -> int:
 
 # Any of them asks for traces; OTEL_SDK_DISABLED and OTEL_TRACES_EXPORTER=none do without.
 _TRACE_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_WITHOUT_SPAN = (["run"], ["dashboard"])
 
 
-def _traced() -> AbstractContextManager[None]:
-    """Traces the command, where the environment names a collector."""
+def _traced() -> AbstractContextManager[Callable[[int], None]]:
+    """Traces the command, where the environment names a collector. Its value is told the exit code."""
     environment = os.environ
     exporter, is_disabled = environment.get("OTEL_TRACES_EXPORTER", ""), environment.get("OTEL_SDK_DISABLED", "")
     is_asked = exporter == "otlp" or (not exporter and any(environment.get(name) for name in _TRACE_VARIABLES))
     if not is_asked or is_disabled.lower() == "true":
-        return nullcontext()
+        return nullcontext(_untraced)
     try:
         from setpoint.runtime.tracing import tracing
     except ImportError:
         warn_once()("the environment asks for traces, and OpenTelemetry is not here: pip install 'setpoint[otel]'")
-        return nullcontext()
-    return tracing(environment)
+        return nullcontext(_untraced)
+    return tracing(environment, _traced_command())
+
+
+def _untraced(_code: int) -> None:
+    """Without a trace, no exit code is told."""
+
+
+def _traced_command() -> str:
+    """The words of the command, which has a span; empty for one that goes on, whose steps are traces of their own."""
+    context, words = click.get_current_context(silent=True), list[str]()
+    while context is not None and context.parent is not None:
+        words.insert(0, context.info_name or "")
+        context = context.parent
+    return "" if words[:1] in _WITHOUT_SPAN else " ".join(words)
 
 
 async def _run_async(command: Command, request: CommandRequest) -> int:

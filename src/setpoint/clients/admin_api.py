@@ -10,7 +10,7 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -37,6 +37,9 @@ DECLARE_PATH: Final = "/v1/declare"
 DELETE_PATH: Final = "/v1/delete"
 RECONCILE_PATH: Final = "/v1/look"
 FAILURES_PATH: Final = "/v1/troubles"
+LOOKS_PATH: Final = "/v1/looks"
+# So many resources are asked for their looks in one request; their names are far below `MAX_MESSAGE`.
+MOST_LOOKS: Final = 10_000
 # The largest message, in bytes and in JSON values.
 MAX_MESSAGE: Final = 16 * MIB
 MAX_MESSAGE_VALUES: Final = 300_000
@@ -122,6 +125,20 @@ class StepFailures(msgspec.Struct, frozen=True):
     """The failures of the requested resources."""
 
     troubles: tuple[StepFailure, ...]
+
+
+class ResourceLook(msgspec.Struct, frozen=True):
+    """When the process last looked at a live object, and when it does next: RFC 3339; empty where that is unknown."""
+
+    name: ResourceName
+    last: str = ""
+    next: str = ""
+
+
+class ResourceLooks(msgspec.Struct, frozen=True):
+    """The looks of the requested resources, without those of which nothing is known."""
+
+    looks: tuple[ResourceLook, ...]
 
 
 def require_small(message: bytes | bytearray) -> None:
@@ -278,6 +295,10 @@ class AdminClient:
         """The errors of last steps that are to be retried, and are not in the status."""
         found = await self._request("POST", FAILURES_PATH, ResourceNames(tuple(names)), StepFailures)
         return {one.name: error_from(one.why) for one in found.troubles}
+
+    async def looks(self, names: Iterable[ResourceName]) -> Sequence[ResourceLook]:
+        """When each was last looked at, and is next, as far as that is known. Nothing is read or written for this."""
+        return (await self._request("POST", LOOKS_PATH, ResourceNames(tuple(names)), ResourceLooks)).looks
 
     async def page(self, path: str) -> str:
         """One of the pages that the process serves beside the API: /healthz, /readyz, /metrics."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from setpoint.library.inspection.fields import FieldListing
     from setpoint.library.inspection.graph import ResourceGraph
     from setpoint.library.inspection.history import HistoryListing
+    from setpoint.library.inspection.looks import Look
     from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.manifests.validation import ManifestValidation
@@ -107,6 +108,12 @@ class SessionReads:
             secrets = _secrets(engine, are_shown=show_secrets)
             shown = tuple(declared(one, secrets) for one in found)
         return ResourceListing(shown, listing.revision)
+
+    async def looks(self, resources: Sequence[Resource]) -> "Mapping[ResourceRef, Look]":
+        """When the live object of each was looked at, when it is next, and whether it had drifted."""
+        from setpoint.library.inspection.looks import read_looks
+
+        return await read_looks(resources, self._engines.file)
 
     async def watch(
         self,

@@ -22,12 +22,16 @@ from setpoint.clients.admin_api import (
     DELETE_PATH,
     FAILURES_PATH,
     HELLO_PATH,
+    LOOKS_PATH,
     MAX_MESSAGE,
+    MOST_LOOKS,
     RECONCILE_PATH,
     ApplyRequest,
     DeclareRequest,
     ProcessInfo,
     ReconcileRequest,
+    ResourceLook,
+    ResourceLooks,
     ResourceName,
     ResourceNames,
     StepFailure,
@@ -73,6 +77,10 @@ class RunningManager(Protocol):
         """The error of the last step of `ref`, when it is to be retried."""
         ...
 
+    def look_of(self, ref: ResourceRef) -> ResourceLook | None:
+        """When it was last looked at, and is next; None where nothing is known."""
+        ...
+
 
 class AdminApi:
     """The verbs. Each refuses once the process is stopping: no step would run."""
@@ -91,6 +99,10 @@ class AdminApi:
         """The errors of those that are being retried."""
         found = {ref: self._running.last_error_of(ref) for ref in refs}
         return {ref: error for ref, error in found.items() if error is not None}
+
+    def looks(self, refs: Iterable[ResourceRef]) -> Sequence[ResourceLook]:
+        """When each was last looked at, and is next; without those of which nothing is known."""
+        return [look for ref in refs if (look := self._running.look_of(ref)) is not None]
 
     async def apply(self, manifests: Sequence[JsonObject]) -> Sequence[ResourceRef]:
         """Applies all manifests, or raises and applies none. An unchanged one is reconciled as well."""
@@ -236,9 +248,6 @@ _HEARTBEAT_SECONDS: Final = 15.0
 def admin_routes(api: AdminApi) -> Sequence[web.RouteDef]:
     """The HTTP routes of the verbs."""
 
-    async def hello(_: web.Request) -> msgspec.Struct:
-        return api.hello()
-
     async def apply(request: web.Request) -> msgspec.Struct:
         asked = await _decode_body(request, ApplyRequest)
         return _logged_names("applied", await api.apply([_tree(one) for one in asked.manifests]))
@@ -253,9 +262,26 @@ def admin_routes(api: AdminApi) -> Sequence[web.RouteDef]:
         asked = await _decode_body(request, ReconcileRequest)
         return _logged_names("reconcile requested", await api.reconcile(_refs(asked), _command(asked)))
 
+    return [
+        *_read_routes(api),
+        web.post(APPLY_PATH, _json_handler(apply)),
+        web.post(DECLARE_PATH, _json_handler(declare_sets)),
+        web.post(DELETE_PATH, _json_handler(delete)),
+        web.post(RECONCILE_PATH, _json_handler(reconcile)),
+    ]
+
+
+def _read_routes(api: AdminApi) -> Sequence[web.RouteDef]:
+    async def hello(_: web.Request) -> msgspec.Struct:
+        return api.hello()
+
     async def failures(request: web.Request) -> msgspec.Struct:
         found = api.failures(_refs(await _decode_body(request, ResourceNames)))
         return StepFailures(tuple(StepFailure(ResourceName(*ref), error_body(error)) for ref, error in found.items()))
+
+    async def looks(request: web.Request) -> msgspec.Struct:
+        refs = _refs(await _decode_body(request, ResourceNames))
+        return ResourceLooks(tuple(api.looks(refs[:MOST_LOOKS])))
 
     async def alive(request: web.Request) -> web.StreamResponse:
         return await _stream_until_ended(api.ended, request) if _is_same_user(request) else web.Response(status=403)
@@ -263,11 +289,8 @@ def admin_routes(api: AdminApi) -> Sequence[web.RouteDef]:
     return [
         web.get(HELLO_PATH, _json_handler(hello)),
         web.get(ALIVE_PATH, alive),
-        web.post(APPLY_PATH, _json_handler(apply)),
-        web.post(DECLARE_PATH, _json_handler(declare_sets)),
-        web.post(DELETE_PATH, _json_handler(delete)),
-        web.post(RECONCILE_PATH, _json_handler(reconcile)),
         web.post(FAILURES_PATH, _json_handler(failures)),
+        web.post(LOOKS_PATH, _json_handler(looks)),
     ]
 
 

@@ -332,6 +332,11 @@ class Controller:
         seconds = jittered_resync(ref, mean or DEFAULT_RESYNC_SECONDS)
         self.queue.schedule(ref, seconds if at_the_latest is None else min(seconds, at_the_latest), *RESYNC)
 
+    def looks_of(self, ref: ResourceRef) -> tuple[float | None, float | None]:
+        """How many seconds ago the live object was looked at, and in how many it is next; None where unknown."""
+        last = self.convergence.last_look(ref)
+        return None if last is None else self._engine.clock.monotonic() - last, self.queue.next_in(ref)
+
     def _forget(self, ref: ResourceRef) -> None:
         self.queue.forget(ref)
         self._new_blocked.discard(ref)

@@ -4,12 +4,15 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
+from datetime import datetime
 from enum import Enum
 from functools import partial
 from typing import Any, Final
 
+from setpoint.clients.admin_api import ResourceLook, ResourceName
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import replace
+from setpoint.core.values.durations import rfc3339
 from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import EngineContext
@@ -145,6 +148,16 @@ class Manager:
         """The error of the last step of `ref`, when it is to be retried."""
         controller = self.controllers.get((ref.group, ref.kind))
         return None if controller is None else controller.last_errors.get(ref)
+
+    def look_of(self, ref: ResourceRef) -> ResourceLook | None:
+        """When the live object was last looked at, and is next; None where nothing is known of that."""
+        controller = self.controllers.get((ref.group, ref.kind))
+        ago, ahead = (None, None) if controller is None else controller.looks_of(ref)
+        if ago is None and ahead is None:
+            return None
+        now = datetime.fromisoformat(self.engine.clock.now()).timestamp()
+        last = "" if ago is None else rfc3339(int(now - ago))
+        return ResourceLook(ResourceName(*ref), last, "" if ahead is None else rfc3339(int(now + ahead)))
 
     def stop(self) -> None:
         """Starts the shutdown. It ends when the running steps have finished, or after the grace period."""

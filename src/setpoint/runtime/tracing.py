@@ -6,7 +6,7 @@ Imported only then; `setpoint[otel]` installs what it takes. Nothing here waits 
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -28,6 +28,8 @@ from setpoint.engine.step.outcomes import StepEnd, install_step_tracer
 _log: Final = logging.getLogger(__name__)
 # How long the end of a process may be delayed by spans that are not sent yet.
 _FLUSH_SECONDS: Final = 3.0
+# Exit codes of commands that did what they were asked: 2 is a plan with changes.
+_SUCCEEDED: Final = (0, 2)
 # So many resources that a request asked for are remembered until their next step.
 _MOST_TRIGGERS: Final = 10_000
 
@@ -141,6 +143,32 @@ class OtelTracer:
 
             yield end
 
+    # --- Commands -----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def command(self, words: str) -> Iterator[Callable[[int], None]]:
+        """A span around a command, unless `words` is empty; told the exit code."""
+        if not words:
+            yield lambda _code: None
+            return
+        attributes = {"setpoint.command": words}
+        # The text of an error, which may hold what a manifest does, is not recorded.
+        with self._tracer.start_as_current_span(
+            f"setpoint {words}", attributes=attributes, record_exception=False, set_status_on_exception=False
+        ) as span:
+
+            def ended(code: int) -> None:
+                span.set_attribute("process.exit.code", code)
+                if code not in _SUCCEEDED:
+                    span.set_status(StatusCode.ERROR)
+
+            try:
+                yield ended
+            except BaseException as error:
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(StatusCode.ERROR)
+                raise
+
     # --- The process --------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -151,8 +179,11 @@ class OtelTracer:
 
 
 @contextmanager
-def tracing(environment: Mapping[str, str]) -> Iterator[None]:
-    """Steps and requests inside are traced, and log lines have the ids. TRACEPARENT names the span above, if any."""
+def tracing(environment: Mapping[str, str], command: str = "") -> Iterator[Callable[[int], None]]:
+    """Steps and requests inside are traced, and log lines have the ids. TRACEPARENT names the span above, if any.
+
+    So is the command of these words, if there are any, with the exit code that the value is told.
+    """
     tracer = OtelTracer(environment)
     above = TraceContextTextMapPropagator().extract({"traceparent": environment.get("TRACEPARENT", "")})
     token, make_record = context.attach(above), logging.getLogRecordFactory()
@@ -168,7 +199,8 @@ def tracing(environment: Mapping[str, str]) -> Iterator[None]:
     install_request_tracer(tracer)
     install_step_tracer(tracer)
     try:
-        yield
+        with tracer.command(command) as ended:
+            yield ended
     finally:
         install_request_tracer(None)
         install_step_tracer(None)

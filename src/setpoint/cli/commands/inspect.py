@@ -45,33 +45,27 @@ async def get(request: CommandRequest) -> ExitCode:
         listing = await session.list(
             *request.targets, all_namespaces=everywhere, show_secrets=show_secrets, ignore_not_found=request.watch
         )
-        resources = _chosen([one.resource for one in listing], request)
+        resources = _selected([one.resource for one in listing], request)
         async with session.reading() as engine:
             types = engine.resource_types
         wide, outputs = request.output == "wide", any(map(has_output, resources))
         sources = any(set_of(one.annotations) for one in resources)
         table = view.ResourceTable(types, wide=wide, outputs=outputs, sources=sources)
-        _show_resources(resources, table, request)
+        await _show_resources(resources, table, session, request)
         if request.watch:
             changes = session.watch(
                 *request.targets, since=listing.revision, all_namespaces=everywhere, show_secrets=show_secrets
             )
             async for change in changes:
-                _show_resources(
-                    _chosen([_resource_after(change.change, change.resource.resource)], request), table, request
-                )
+                changed = _selected([_resource_after(change.change, change.resource.resource)], request)
+                await _show_resources(changed, table, session, request)
     return ExitCode.DONE
 
 
-def _chosen(resources: Sequence[Resource], request: CommandRequest) -> Sequence[Resource]:
-    """Those with the labels and fields that are asked for, in the order that is."""
+def _selected(resources: Sequence[Resource], request: CommandRequest) -> Sequence[Resource]:
+    """Those with the labels and fields that are asked for."""
     chosen = request.filter
-    found = list(resources) if chosen is None else [one for one in resources if chosen.matches(one)]
-    if request.sort_by is None:
-        return found
-    from setpoint.library.selecting.custom_columns import sorted_by
-
-    return sorted_by(found, request.sort_by)
+    return resources if chosen is None else [one for one in resources if chosen.matches(one)]
 
 
 async def _get_sets(session: "Session", request: CommandRequest) -> ExitCode:
@@ -86,15 +80,29 @@ async def _get_sets(session: "Session", request: CommandRequest) -> ExitCode:
     return ExitCode.FAILED if any(one.state is SetState.FAILED for one in sets) else ExitCode.DONE
 
 
-def _show_resources(resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest) -> None:
-    if "=" in request.output or request.output == "name":
+async def _show_resources(
+    resources: Sequence[Resource], table: view.ResourceTable, session: "Session", request: CommandRequest
+) -> None:
+    """Prints the resources in the order that is asked for, with what is known of the looks at them."""
+    form, _, rest = request.output.partition("=")
+    if form not in ("table", "name") or request.sort_by is not None:
+        looks = await session.looks(resources)
+        resources = [looks[one.ref].shown_in(one) for one in resources]
+    if request.sort_by is not None:
+        from setpoint.library.selecting.custom_columns import sorted_by
+
+        resources = sorted_by(resources, request.sort_by)
+    if rest or form == "name":
         from setpoint.cli.views.chosen_fields import print_chosen_fields
 
         print_chosen_fields(resources, request, is_one=request.watch or names_one(request))
-        return
-    if request.output not in ("json", "yaml"):
+    elif form in ("json", "yaml"):
+        _print_documents(resources, request)
+    else:
         request.console.print(table.lines(resources, _now()), soft_wrap=True)
-        return
+
+
+def _print_documents(resources: Sequence[Resource], request: CommandRequest) -> None:
     documents: list[Json] = [dict(resource.document) for resource in resources]
     if request.watch or names_one(request):
         print_documents(documents, request)

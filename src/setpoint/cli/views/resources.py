@@ -29,14 +29,14 @@ from setpoint.engine.ports import EventRecord
 from setpoint.engine.references import OUTPUT
 from setpoint.engine.resource import Resource
 from setpoint.engine.sets.resource_set import is_leaving, set_of, short_source, source_of
-from setpoint.engine.state import RECONCILE_REQUESTED, StoredState, outputs_in, shown_server_defaults
+from setpoint.engine.state import ENGINE_STATE, RECONCILE_REQUESTED, StoredState, outputs_in, shown_server_defaults
 from setpoint.errors import UserError
 
 if TYPE_CHECKING:
     from setpoint.library.inspection.records import ResourceDescription, StepExplanation
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
-_WIDE_COLUMNS: Final = ("LOCATION", "MESSAGE")
+_WIDE_COLUMNS: Final = ("DRIFTED", "LAST LOOK", "NEXT LOOK", "LOCATION", "MESSAGE")
 # In the place of a reason. Users search for it: it stays as it is.
 NO_STEP_YET: Final = "NotLookedAt"
 
@@ -77,7 +77,11 @@ class ResourceTable:
         offered: tuple[str, ...] = (output_word(resource, wide=self._is_wide),) if self._has_outputs else ()
         if self._has_sources:
             offered = (*offered, set_of(resource.annotations), short_source(source_of(resource.annotations)))
-        more = (StoredState.of(resource).location or "", _messages(resource)) if self._is_wide else ()
+        more = (
+            (*_look_words(resource, now), StoredState.of(resource).location or "", _messages(resource))
+            if self._is_wide
+            else ()
+        )
         names = (resource.ref.kind, resource.ref.namespace, resource.ref.name)
         cells = (*names, *words, age_of(resource, now), *offered, *more)
         return cells, "dim" if is_deleted(resource) else _colour(ready)
@@ -117,14 +121,34 @@ def _messages(resource: Resource) -> str:
     return ". ".join(message for message in (ready.message if ready else "", oscillating) if message)
 
 
+def _look_words(resource: Resource, now: datetime.datetime) -> tuple[str, str, str]:
+    """What is known of the looks at the live object: drift, how long ago the last was, and in how long the next is."""
+    # Most tables do without.
+    from setpoint.library.inspection.looks import LOOK
+
+    ours = resource.status.get(ENGINE_STATE)
+    look: Any = ours.get(LOOK, {}) if isinstance(ours, Mapping) else {}
+    last, following = _seconds_between(look.get("last"), now), _seconds_between(look.get("next"), now)
+    due = "-" if following is None else "now" if following >= 0 else f"in {_length_of(-following)}"
+    return look.get("drifted", "-"), "-" if last is None else _length_of(max(0, last)), due
+
+
 def age_of(resource: Resource, now: datetime.datetime) -> str:
     """How long ago the resource was declared: 5s, 12m, 3h, 8d."""
     metadata: Any = resource.document.get("metadata", {})
+    seconds = _seconds_between(metadata.get("creationTimestamp"), now)
+    return "" if seconds is None else _length_of(max(0, seconds))
+
+
+def _seconds_between(time: object, now: datetime.datetime) -> int | None:
+    """The whole seconds from a time to `now`; None for what is no time."""
     try:
-        born = datetime.datetime.fromisoformat(str(metadata.get("creationTimestamp")))
-    except ValueError:
-        return ""
-    seconds = max(0, int((now - born).total_seconds()))
+        return int((now - datetime.datetime.fromisoformat(str(time))).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _length_of(seconds: int) -> str:
     for size, letter in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= 2 * size:
             return f"{seconds // size}{letter}"

@@ -10,7 +10,7 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import SetpointError
 from setpoint.library.doctor.findings import Finding, failure, failure_of, ok
 from setpoint.library.doctor.probe import Answers, ProbeResult, probe_services
-from setpoint.library.doctor.process_checks import check_process
+from setpoint.library.doctor.process_checks import SILENT_ADVICE, check_process
 from setpoint.library.doctor.service_checks import check_clock, check_endpoints, check_google_credentials, check_reads
 from setpoint.library.doctor.store_checks import check_disk, check_store, check_versions
 
@@ -124,7 +124,8 @@ async def _within(run: Examination, name: str) -> Sequence[Finding]:
         async with asyncio.timeout(run.seconds):
             return await CHECKS[name](run)
     except TimeoutError:
-        advice = "see the findings of endpoints, or give it more time by --timeout"
+        seen = SILENT_ADVICE if name == "process" else "see the findings of endpoints"
+        advice = f"{seen}; or give it more time by --timeout"
         return [failure(f"no answer within {run.seconds:g} s", "", advice)]
     except SetpointError as error:
         return [failure_of(error)]

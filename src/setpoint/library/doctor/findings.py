@@ -60,6 +60,11 @@ def failure_of(error: SetpointError, where: str = "") -> Finding:
     return failure(what or advice, where, advice if what else "")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 error`, `2 errors`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def findings_data(findings: Sequence[Finding]) -> dict[str, Json]:
     """All findings, and how many there are of each level."""
     counts = counts_of(findings)

@@ -7,7 +7,8 @@ from typing import Final
 
 from setpoint import __version__
 from setpoint.app import AppSettings, StoreAccess, is_shared_store, open_engine, store_file
-from setpoint.clients.admin_api import connect_admin
+from setpoint.app.store_backup import store_holder
+from setpoint.clients.admin_api import connect_admin, find_socket
 from setpoint.core.conditions import ConditionType
 from setpoint.core.unstructured import conditions_of
 from setpoint.errors import RemoteUnavailable, SetpointError
@@ -18,6 +19,9 @@ from setpoint.library.executors import has_controller
 # Longer than a create takes that is not a long-running operation.
 _STUCK_SECONDS: Final = 600.0
 _MOST_NAMED: Final = 10
+SILENT_ADVICE: Final = (
+    "it is stopped, or busy: its log says more; let it go on, or end it by its id and start it again: nothing is lost"
+)
 _SAMPLE: Final = re.compile(r"^(\w+)(?:\{([^}]*)\})? (\S+)$", re.MULTILINE)
 
 
@@ -49,7 +53,7 @@ async def _check_daemon(file: Path) -> list[Finding]:
     except SetpointError as error:
         return [failure_of(error, str(file))]
     if client is None:
-        return [ok("no process reconciles this store: `setpoint run` does")]
+        return _silent(file)
     try:
         process = await client.hello()
         metrics = await client.page("/metrics")
@@ -66,6 +70,14 @@ async def _check_daemon(file: Path) -> list[Finding]:
     if health.strip() != "ok":
         found.append(failure(health.strip(), where, "its log says why; restart it"))
     return [*found, *_measured(metrics, where)]
+
+
+def _silent(file: Path) -> list[Finding]:
+    """Without an answer: a process that is stopped, or hangs, still holds the store."""
+    holder = store_holder(file)
+    if holder is None or find_socket(file) is None:
+        return [ok("no process reconciles this store: `setpoint run` does")]
+    return [failure("it holds the store, and does not answer", f"process {holder}", SILENT_ADVICE)]
 
 
 def _measured(page: str, where: str) -> Iterator[Finding]:

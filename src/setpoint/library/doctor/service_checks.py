@@ -10,7 +10,7 @@ from setpoint.app import AppSettings
 from setpoint.clients.google.client import GoogleAuth, GoogleSettings, settings_from
 from setpoint.clients.http import HttpClient, HttpRequest
 from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable, UserError
-from setpoint.library.doctor.findings import Finding, failure, failure_of, ok, warning
+from setpoint.library.doctor.findings import Finding, counted, failure, failure_of, ok, warning
 from setpoint.library.doctor.probe import Answers, ProbeResult, origin_of
 from setpoint.library.doctor.store_checks import in_thread
 
@@ -55,7 +55,7 @@ async def check_clock(probe: ProbeResult) -> Sequence[Finding]:
         return [failure(text, origin, advice)]
     if abs(skew) > _SKEW_WARNING:
         return [warning(text, origin, advice)]
-    return [ok(f"within {_SKEW_WARNING:g} s of {len(skews)} services")]
+    return [ok(f"within {_SKEW_WARNING:g} s of {counted(len(skews), 'service')}")]
 
 
 async def check_google_credentials(settings: AppSettings, probe: ProbeResult) -> Sequence[Finding]:

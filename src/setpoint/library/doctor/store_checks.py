@@ -13,7 +13,7 @@ from setpoint import __version__
 from setpoint.app import AppSettings, all_plugins, is_shared_store, store_file
 from setpoint.app.store_backup import StoreHealth, store_health
 from setpoint.errors import SetpointError
-from setpoint.library.doctor.findings import Finding, failure, ok, warning
+from setpoint.library.doctor.findings import Finding, counted, failure, ok, warning
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def _store_findings(health: StoreHealth, path: Path) -> Sequence[Finding]:
     if health.damage:
         what, _, advice = health.damage.rpartition(": ")
         return [failure(what, where, f"{advice}; `setpoint restore FILE` takes a backup")]
-    found = [ok(f"whole, {health.resources} resources, {health.size / _MIB:.1f} MiB", where)]
+    found = [ok(f"whole, {counted(health.resources, 'resource')}, {health.size / _MIB:.1f} MiB", where)]
     if health.version < health.newest_version:
         text = f"of version {health.version}, and this setpoint writes {health.newest_version}"
         found.append(warning(text, where, "any command that writes brings it up to date"))

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from setpoint.core.decide import Decision
+from setpoint.core.plan import Hold
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Settled, StepOutcome
@@ -34,6 +35,8 @@ class ConvergenceTracker:
         # When the first pending edit was seen; when the resource was last seen in sync.
         self._edited_at: dict[ResourceRef, float] = {}
         self._in_sync_at: dict[ResourceRef, float] = {}
+        # When a step last looked at the live object, and found it otherwise: of few resources.
+        self._looked_at: dict[ResourceRef, float] = {}
 
     @property
     def seen(self) -> int:
@@ -43,6 +46,11 @@ class ConvergenceTracker:
     def is_new(self, ref: ResourceRef) -> bool:
         """Whether this process has never seen it in sync."""
         return ref not in self._in_sync_at
+
+    def last_look(self, ref: ResourceRef) -> float | None:
+        """When this process last looked at the live object and got an answer; None when it has not yet."""
+        seen, looked = self._in_sync_at.get(ref), self._looked_at.get(ref)
+        return max(seen, looked) if seen is not None and looked is not None else looked if seen is None else seen
 
     def edited(self, ref: ResourceRef) -> None:
         """Its author changed it."""
@@ -54,9 +62,15 @@ class ConvergenceTracker:
 
     def step_finished(self, ref: ResourceRef, outcome: StepOutcome) -> None:
         """A step ended."""
-        if not (isinstance(outcome, Settled) and outcome.ready.status == "True"):
+        if not isinstance(outcome, Settled):
             return
         now = self._clock.monotonic()
+        if outcome.ready.status != "True":
+            # Of a paused resource nothing is read.
+            if outcome.plan.held is not Hold.PAUSED:
+                self._looked_at[ref] = now
+            return
+        self._looked_at.pop(ref, None)
         edited = self._edited_at.pop(ref, None)
         if edited is not None:
             self._metrics.converged(self._kind, now - edited)
@@ -73,3 +87,4 @@ class ConvergenceTracker:
         """It is gone."""
         self._edited_at.pop(ref, None)
         self._in_sync_at.pop(ref, None)
+        self._looked_at.pop(ref, None)

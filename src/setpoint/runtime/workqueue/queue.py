@@ -110,6 +110,10 @@ class WorkQueue(Generic[K]):
         due = self._delayed.due_at(key)
         return max(0.0, due - self._clock.monotonic()) if isfinite(due) else None
 
+    def next_in(self, key: K) -> float | None:
+        """The seconds until it is processed: 0 while it waits for its turn or is processed; None when it has no add."""
+        return 0.0 if key in self._entries else self.seconds_until(key)
+
     def retry(self, key: K, error: SetpointError, priority: Priority, trigger: str) -> float:
         """Adds `key` after the backoff that `error` asks for; how long that is, in seconds."""
         delays = self._delays.get(key)

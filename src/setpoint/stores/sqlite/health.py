@@ -54,7 +54,7 @@ def store_health(path: Path, seconds: float) -> StoreHealth:
     log_size = log.stat().st_size if log.exists() else 0
     size = path.stat().st_size
     return StoreHealth(
-        version, len(MIGRATIONS), resources, size, log_size, _holder(path), access_of_others(path), damage
+        version, len(MIGRATIONS), resources, size, log_size, store_holder(path), access_of_others(path), damage
     )
 
 
@@ -70,7 +70,7 @@ def _checked(connection: sqlite3.Connection, path: Path) -> tuple[int, int]:
     return version, int(resources)
 
 
-def _holder(path: Path) -> str | None:
+def store_holder(path: Path) -> str | None:
     """The process that holds the lock, without taking it: another one may be about to."""
     lock = path.with_name(f"{path.name}.lock")
     try:

@@ -42,6 +42,8 @@ def restore_backup(backup: Path, store: Path, now: str, secrets: SecretFields) -
     A process that is killed meanwhile leaves the old store or the new one. StoreError, and the store as it was, for
     anything but a whole backup, or one whose key is missing.
     """
+    if backup.is_dir():
+        raise UserError(f"{backup} is a folder: name a file in it")
     if not backup.is_file():
         raise UserError(f"there is no backup at {backup}: name a file that setpoint backup made")
     if store.exists() and store.samefile(backup):

@@ -9,7 +9,7 @@ from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.table import one_line
 from setpoint.errors import UserError
 from setpoint.library.doctor.examination import CHECKS, Examination, examine
-from setpoint.library.doctor.findings import Finding, Level, counts_of, findings_data
+from setpoint.library.doctor.findings import Finding, Level, counted, counts_of, findings_data
 from setpoint.library.outcome import ExitCode
 
 _STYLES: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
@@ -48,5 +48,5 @@ def _line(one: Finding) -> Text:
 
 def _summary(findings: Sequence[Finding]) -> Text:
     counts = counts_of(findings)
-    words = {Level.OK: "ok", Level.WARNING: "warnings", Level.ERROR: "errors"}
-    return Text(", ".join(f"{counts[level]} {words[level]}" for level in Level))
+    words = [f"{counts[Level.OK]} ok", *(counted(counts[one], one.value) for one in (Level.WARNING, Level.ERROR))]
+    return Text(", ".join(words))
