@@ -1,9 +1,11 @@
 """References and secrets of a spec: what it depends on, and the text that is sent for each."""
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from setpoint.catalogue.parts import BESIDE
 from setpoint.catalogue.rows import FieldFacts, ReferenceFacts
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference
@@ -94,13 +96,23 @@ def resolved_fields(
     found: dict[str, Any] = {}
     for name, one in value.items():
         facts = fields.get(name)
-        if facts is None or not member_path(name, facts):
+        if facts is None or not (member_path(name, facts) or facts.to == BESIDE):
             continue
         if facts.type == "list" and isinstance(one, list):
             found[name] = _resolved_list(one, facts, at / name, placed)
         else:
             found[name] = _resolved(one, facts, at / name, placed)
+            if facts.encoded_by and value.get(facts.encoded_by) is True:
+                _require_base64(found[name], at / name, placed)
     return with_texts(found, fields)
+
+
+def _require_base64(secret: Mapping[str, Any], at: Path, placed: PlacedResource) -> None:
+    try:
+        b64decode(str(secret.get("value")), validate=True)
+    except ValueError as error:
+        problem = " is not in base64, and the spec says that it is: encode it, or say that it is not"
+        raise field_invalid(placed.resource, str(at), problem) from error
 
 
 def with_parameters(
