@@ -5,6 +5,7 @@ from typing import Final
 
 from setpoint.catalogue.rows import KindFacts
 from setpoint.kinds.gcp.generic.kind import GoogleKind
+from setpoint.kinds.gcp.generic.variants.clusters import ClusterKind
 from setpoint.kinds.gcp.generic.variants.connections import ConnectionKind
 from setpoint.kinds.gcp.generic.variants.databases import DatabaseKind
 from setpoint.kinds.gcp.generic.variants.identities import IdentityKind
@@ -14,6 +15,7 @@ from setpoint.kinds.gcp.generic.variants.projects import ProjectKind
 from setpoint.kinds.gcp.generic.variants.roles import RoleKind
 
 _BY_NAME: Final[Mapping[str, type[GoogleKind]]] = {
+    "ContainerCluster": ClusterKind,
     "IAMCustomRole": RoleKind,
     "Project": ProjectKind,
     "ServiceIdentity": IdentityKind,
