@@ -288,7 +288,7 @@ def test_projects_that_a_reservation_is_shared_with_are_the_keys_of_a_map_and_re
 
 
 def test_a_scratch_disk_is_sent_with_its_type_and_read_back_beside_other_disks() -> None:
-    spec = {
+    spec: dict[str, Any] = {
         "zone": "eu-a",
         "machineType": "n2-standard-4",
         "bootDisk": {"sourceDiskRef": {"external": "boot"}},
@@ -296,8 +296,9 @@ def test_a_scratch_disk_is_sent_with_its_type_and_read_back_beside_other_disks()
         "attachedDisk": [{"sourceDiskRef": {"external": "data"}}],
     }
 
-    disks = created("ComputeInstance", spec).body["disks"]
+    body: Any = created("ComputeInstance", spec).body
 
+    disks = body["disks"]
     local = {"diskType": "projects/some-project/zones/eu-a/diskTypes/local-ssd"}
     scratch = {"type": "SCRATCH", "autoDelete": True, "initializeParams": local}
     assert [one for one in disks if one.get("type") == "SCRATCH"] == [
@@ -315,7 +316,10 @@ def test_a_scratch_disk_is_sent_with_its_type_and_read_back_beside_other_disks()
 @pytest.mark.parametrize("kind", ["ComputeInstance", "ComputeInstanceTemplate"])
 def test_a_specific_reservation_is_sent_beside_the_sort_of_reservation(kind: str) -> None:
     specific = {"key": "compute.googleapis.com/reservation-name", "values": ["r"]}
-    spec = {"zone": "eu-a", "reservationAffinity": {"type": "SPECIFIC_RESERVATION", "specificReservation": specific}}
+    spec: dict[str, Any] = {
+        "zone": "eu-a",
+        "reservationAffinity": {"type": "SPECIFIC_RESERVATION", "specificReservation": specific},
+    }
 
     body: Any = created(kind, spec).body
 
