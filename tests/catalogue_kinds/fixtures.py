@@ -175,7 +175,7 @@ class _Parts:
             ):
                 continue
             kind = ref.kinds[0] if ref.kinds else ""
-            if name == "projectRef" or not group_of(kind) or facts.to in ("url", "id", "?"):
+            if name == "projectRef" or not group_of(kind) or facts.to in ("url", "id", "?", "-", "."):
                 continue
             named = {"name": "target", **({"kind": kind} if len(ref.kinds) > 1 else {})}
             target = {

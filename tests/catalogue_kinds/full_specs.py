@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from setpoint.catalogue.parts import UNKNOWN
+from setpoint.catalogue.parts import LOCAL, UNKNOWN
 from setpoint.catalogue.rows import FieldFacts, KindFacts
 from setpoint.kinds.gcp.generic.spec_types import is_choice
 from tests.catalogue_kinds.overrides import SPECS
@@ -22,7 +22,7 @@ def full_spec(row: KindFacts) -> dict[str, Any]:
 def changed_specs(row: KindFacts, spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The spec with another value of one of its fields, for each that has one."""
     for name, facts in row.fields.items():
-        if name in spec and not (facts.output_only or facts.to in ("url", "id", UNKNOWN) or facts.query):
+        if name in spec and not (facts.output_only or facts.to in ("url", "id", UNKNOWN, LOCAL) or facts.query):
             other = next((one for place in (1, 2) if (one := _value(facts, place)) != spec[name]), None)
             if other is not None:
                 yield name, {**spec, name: other}
@@ -35,7 +35,7 @@ def _object(fields: Mapping[str, FieldFacts], place: int) -> dict[str, Any]:
 
 def _value(facts: FieldFacts, place: int) -> Any:
     """One of three values; None for a field that no member is known for."""
-    if facts.to == UNKNOWN:
+    if facts.to in (UNKNOWN, LOCAL):
         return None
     if facts.fields and not _is_whole(facts):
         inner = _object(facts.fields, place)

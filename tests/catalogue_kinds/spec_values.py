@@ -18,7 +18,7 @@ _PLACES: Final = {"location": REGION, "region": REGION, "zone": f"{REGION}-b"}
 GLOBAL: Final = "global"
 _PLACE: Final = re.compile(r"\{(?:location|region|zone)\}")
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
-_NOT_MEMBERS: Final = ("url", "id", "?")
+_NOT_MEMBERS: Final = ("url", "id", "?", "-")
 # The reference that says which container an object is in, where that is no project.
 _CONTAINERS: Final = {
     "folders": ("folderRef", "123456789"),

@@ -53,7 +53,7 @@ def _references_to_vary(row: KindFacts) -> list[FieldPath]:
         for name, facts in row.fields.items()
         if facts.ref is not None and facts.ref.form in ("name", "link") and facts.type == "object" and name in methods
         if not (facts.immutable or facts.output_only or facts.input_only or facts.later or facts.grows or facts.within)
-        and facts.to not in ("url", "id", "?")
+        and facts.to not in ("url", "id", "?", "-", ".")
     ]
 
 

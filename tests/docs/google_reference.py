@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from setpoint.catalogue.index import held_kinds, indexed_kinds
-from setpoint.catalogue.parts import ADDRESS, UNKNOWN
+from setpoint.catalogue.parts import ADDRESS, BESIDE, LOCAL, UNKNOWN
 from setpoint.catalogue.rows import FieldFacts, KindFacts, rows_of
 from setpoint.core.unstructured import GroupKind
 from setpoint.kinds.gcp.generic.spec_types import NEVER_REQUIRED, has_default
@@ -233,12 +233,18 @@ def _notes(path: str, facts: FieldFacts) -> Iterator[str]:
         yield "set by the service"
     if has_default(facts):
         yield f"default `{msgspec.json.encode(facts.default).decode()}`"
-    if facts.to in ADDRESS:
-        yield "part of the address"
-    elif facts.to == UNKNOWN:
-        yield "cannot be set: no member is known"
-    elif facts.to and facts.to != name:
-        yield f"member `{facts.to}`"
+    if facts.to and facts.to != name:
+        yield _member_note(facts)
+
+
+def _member_note(facts: FieldFacts) -> str:
+    others = {
+        **dict.fromkeys(ADDRESS, "part of the address"),
+        UNKNOWN: f"cannot be set: {facts.reason or 'no member is known'}",
+        LOCAL: "not sent",
+        BESIDE: "its members stand beside it",
+    }
+    return others.get(facts.to, f"member `{facts.to}`")
 
 
 if __name__ == "__main__":

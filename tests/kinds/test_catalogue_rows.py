@@ -21,7 +21,8 @@ from setpoint.errors import ImmutableFieldChanged, ManifestInvalid
 from setpoint.kinds.gcp.generic.equivalence import fitted
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.members import from_members
-from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, deletion, update
+from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, update
+from setpoint.kinds.gcp.generic.retirement import deletion
 
 NOTHING = ResolvedReferences()
 
@@ -281,3 +282,55 @@ def test_projects_that_a_reservation_is_shared_with_are_the_keys_of_a_map_and_re
     assert read["shareSettings"]["projectMap"] == [
         {"keyRef": {"external": "other"}, "value": {"projectIDRef": {"external": "other"}}}
     ]
+
+
+# --- Elements and members that the spec says in another way -----------------------------------------------------------
+
+
+def test_a_scratch_disk_is_sent_with_its_type_and_read_back_beside_other_disks() -> None:
+    spec: dict[str, Any] = {
+        "zone": "eu-a",
+        "machineType": "n2-standard-4",
+        "bootDisk": {"sourceDiskRef": {"external": "boot"}},
+        "scratchDisk": [{"interface": "NVME"}, {"interface": "SCSI"}],
+        "attachedDisk": [{"sourceDiskRef": {"external": "data"}}],
+    }
+
+    body: Any = created("ComputeInstance", spec).body
+
+    disks = body["disks"]
+    local = {"diskType": "projects/some-project/zones/eu-a/diskTypes/local-ssd"}
+    scratch = {"type": "SCRATCH", "autoDelete": True, "initializeParams": local}
+    assert [one for one in disks if one.get("type") == "SCRATCH"] == [
+        {**scratch, "interface": "NVME"},
+        {**scratch, "interface": "SCSI"},
+    ]
+    assert len(disks) == 4
+    read = from_members({"disks": disks}, kind_of("ComputeInstance").row.fields)
+    assert read["scratchDisk"] == spec["scratchDisk"]
+    assert [one["sourceDiskRef"] for one in read["attachedDisk"]] == [
+        {"external": "projects/some-project/zones/eu-a/disks/data"}
+    ]
+
+
+@pytest.mark.parametrize("kind", ["ComputeInstance", "ComputeInstanceTemplate"])
+def test_a_specific_reservation_is_sent_beside_the_sort_of_reservation(kind: str) -> None:
+    specific = {"key": "compute.googleapis.com/reservation-name", "values": ["r"]}
+    spec: dict[str, Any] = {
+        "zone": "eu-a",
+        "reservationAffinity": {"type": "SPECIFIC_RESERVATION", "specificReservation": specific},
+    }
+
+    body: Any = created(kind, spec).body
+
+    sent = body.get("properties", body)["reservationAffinity"]
+    assert sent == {"consumeReservationType": "SPECIFIC_RESERVATION", **specific}
+    read = from_members(body, kind_of(kind).row.fields)
+    assert read["reservationAffinity"] == spec["reservationAffinity"]
+
+
+def test_a_field_without_a_member_is_refused_with_its_reason() -> None:
+    kind = kind_of("ContainerCluster")
+
+    with pytest.raises(ManifestInvalid, match=r"spec\.nodeVersion cannot be set: that of the nodes of a pool is in"):
+        kind.check(resource_of(kind, {"location": "eu", "nodeVersion": "1.30"}))

@@ -44,6 +44,7 @@ ROW_KEYS: Final = (
     "creation_defaults",
     "place_query",
     "create_methods",
+    "delete_methods",
     "emptied_first",
     "absent",
     "fields",
@@ -80,6 +81,8 @@ FIELD_KEYS: Final = (
     "with_zone",
     "adds",
     "known_by",
+    "encoded_by",
+    "reason",
     "fields",
 )
 
@@ -127,6 +130,8 @@ class FieldEntry(TypedDict, total=False):
     with_zone: bool
     adds: dict[str, Json]
     known_by: dict[str, Json]
+    encoded_by: str
+    reason: str
     fields: "dict[str, FieldEntry]"
 
 
@@ -186,6 +191,7 @@ class RowEntry(TypedDict, total=False):
     creation_defaults: list[dict[str, Json]]
     place_query: dict[str, dict[str, str]]
     create_methods: dict[str, str]
+    delete_methods: dict[str, str]
     emptied_first: list[str]
     absent: dict[str, list[Json]]
     fields: dict[str, FieldEntry]

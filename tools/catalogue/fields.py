@@ -7,7 +7,19 @@ from typing import Final
 
 from tools.catalogue.discovery import Document, Schema
 from tools.catalogue.entries import FieldEntry, Json, RowEntry, fields_below
-from tools.catalogue.matching import UNKNOWN, is_output, is_plain_text, matched, matched_in, stem_of, words_of
+from tools.catalogue.matching import (
+    BESIDE,
+    LOCAL,
+    UNKNOWN,
+    is_output,
+    is_plain_text,
+    mark_unmatched,
+    matched,
+    matched_in,
+    schema_at,
+    stem_of,
+    words_of,
+)
 from tools.catalogue.references import correct_form
 
 ADDRESS: Final = ("url", "id")
@@ -105,14 +117,14 @@ def _mark_parameters(row: RowEntry) -> None:
 def _correct_level(
     fields: dict[str, FieldEntry], members: Mapping[str, Schema], document: Document, *, is_inner: bool = False
 ) -> None:
-    sent = {name: field for name, field in fields.items() if field.get("to") not in ADDRESS}
+    sent = {name: field for name, field in fields.items() if field.get("to") not in (*ADDRESS, LOCAL)}
     _match_level(sent, members, document)
     if is_inner:
         _match_last(sent, members, document)
     for name, field in sent.items():
         schema = _schema_of(name, field, members, document)
         if schema is None:
-            _mark_unknown(field)
+            mark_unmatched(field, {_path(other, its) for other, its in sent.items()}, members)
         else:
             if "ref" in field:
                 correct_form(field["ref"], _path(name, field).rpartition(".")[2], schema.get("description", ""))
@@ -191,23 +203,6 @@ def _path(name: str, field: FieldEntry) -> str:
     return field.get("to") or name
 
 
-def _mark_unknown(field: FieldEntry) -> None:
-    field["to"] = UNKNOWN
-    for below in field.get("fields", {}).values():
-        _mark_unknown(below)
-
-
-def schema_at(members: Mapping[str, Schema], path: str, document: Document) -> Schema | None:
-    """The schema of the member at a dotted path; `None` where there is none."""
-    found: Schema | None = None
-    for step in path.split("."):
-        found = members.get(step)
-        if found is None:
-            return None
-        members = document.members(found)
-    return found
-
-
 def absent_members(row: RowEntry, document: Document) -> Iterator[str]:
     """The fields whose member is none of the API's object: of the request that creates it, or wrong."""
     yield from _absent(row["fields"], document.members(document.schema(row["schema"])), document, "")
@@ -217,7 +212,7 @@ def _absent(
     fields: Mapping[str, FieldEntry], members: Mapping[str, Schema], document: Document, above: str
 ) -> Iterator[str]:
     for name, field in fields.items():
-        if field.get("to") in (*ADDRESS, UNKNOWN) or field.get("query"):
+        if field.get("to") in (*ADDRESS, UNKNOWN, BESIDE, LOCAL) or field.get("query"):
             continue
         schema = schema_at(members, _path(name, field), document)
         if schema is None:

@@ -4,7 +4,7 @@ Names are compared as words: `kmsKeyRef` is `kms key`, `pemPrivateKey` and `priv
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
@@ -13,6 +13,10 @@ from tools.catalogue.discovery import Document, Schema
 from tools.catalogue.entries import FieldEntry
 
 UNKNOWN: Final = "?"
+# An object whose members stand in the object that it is in.
+BESIDE: Final = "."
+# A field that no request has: it says how another is sent, or what becomes of the object.
+LOCAL: Final = "-"
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # The API adds such a word to what the spec names, or the spec to what the API names.
 _ADDED: Final = frozenset(
@@ -208,3 +212,28 @@ def _fits(field: FieldEntry, schema: Schema, document: Document) -> bool:
     if field["type"] == "list" and "fields" not in field:
         return api == "list" and document.element(schema).get("type") in _SCALARS
     return api in ("object", "list", "any")
+
+
+def mark_unmatched(field: FieldEntry, claimed: Collection[str], members: Mapping[str, Schema]) -> None:
+    """Marks a field without a member. An object of fields that are all members of what it is in stands for these."""
+    below = field.get("fields", {})
+    is_beside = field["type"] == "object" and len(below) > 1 and "ref" not in field
+    if is_beside and all(name in members and name not in claimed for name in below):
+        field["to"] = BESIDE
+        for inner in below.values():
+            inner.pop("to", None)
+        return
+    field["to"] = UNKNOWN
+    for inner in below.values():
+        mark_unmatched(inner, (), {})
+
+
+def schema_at(members: Mapping[str, Schema], path: str, document: Document) -> Schema | None:
+    """The schema of the member at a dotted path; `None` where there is none."""
+    found: Schema | None = None
+    for step in path.split("."):
+        found = members.get(step)
+        if found is None:
+            return None
+        members = document.members(found)
+    return found

@@ -15,6 +15,10 @@ from setpoint.core.values.paths import Path
 ADDRESS: Final = ("url", "id")
 # A field that the catalogue knows no member of the API for.
 UNKNOWN: Final = "?"
+# An object whose members stand in the object that it is in.
+BESIDE: Final = "."
+# A field that no request has: it says how another is sent, or what becomes of the object.
+LOCAL: Final = "-"
 LABELS: Final = Path(("metadata", "labels"))
 _SPEC: Final = Path(("spec",))
 # The styles of update in which only such methods change an object.
@@ -24,7 +28,7 @@ _SETTERS: Final = ("set", "update", "resize", "expand")
 
 def member_path(name: str, facts: FieldFacts) -> tuple[str, ...]:
     """The path of the member that a field is sent as, below that of the object it is in; empty for one that is not."""
-    if facts.to in (*ADDRESS, UNKNOWN) or facts.output_only or facts.query:
+    if facts.to in (*ADDRESS, UNKNOWN, BESIDE, LOCAL) or facts.output_only or facts.query:
         return ()
     return tuple(facts.to.split(".")) if facts.to else (name,)
 

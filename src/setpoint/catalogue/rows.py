@@ -77,6 +77,8 @@ class ReferenceFacts(Struct, frozen=True):
 class FieldFacts(Struct, frozen=True):
     """A field of a spec. `to`: the member of the API's object; `url` and `id` are parts of its address.
 
+    `.` is an object whose members stand in the object that it is in; `?` has no member, for the `reason` given; `-` is
+    not sent, and says how something else is done.
     A list of objects has the fields of its items; a list of anything else, or a map, the type of them in `items`.
     """
 
@@ -127,6 +129,10 @@ class FieldFacts(Struct, frozen=True):
     adds: Mapping[str, Any] = {}
     # Of elements of a shared list that are not known by `adds`: members that they have no other value of.
     known_by: Mapping[str, Any] = {}
+    # Of a secret: the field that says whether its text is in base64 already.
+    encoded_by: str = ""
+    # Why a field has no member of the API.
+    reason: str = ""
     fields: Mapping[str, "FieldFacts"] = {}
 
 
@@ -200,12 +206,14 @@ class CreationDefaults(Struct, frozen=True):
     """Members that Config Connector sends at creation when the spec leaves them out, in some places or cases alone.
 
     `at`: the sort of place, `global`, `regions` or `zones`; anywhere without it. `given`: values of other members, null
-    for one that is not there, `*` for one that is.
+    for one that is not there, `*` for one that is. `each`: the list whose elements have those members; texts there may
+    have variables of the name.
     """
 
     members: Mapping[str, Any]
     at: str = ""
     given: Mapping[str, Any] = {}
+    each: str = ""
 
 
 class KindFacts(Struct, frozen=True):
@@ -254,6 +262,8 @@ class KindFacts(Struct, frozen=True):
     place_query: Mapping[str, Mapping[str, str]] = {}
     # By a member, or `member=value`: the method of the collection that creates an object with it.
     create_methods: Mapping[str, str] = {}
+    # By `field=value`: the method of the object that is called in place of a deletion; empty, it is left in place.
+    delete_methods: Mapping[str, str] = {}
     # Members that are emptied before the object is deleted: the service refuses that as long as they are not.
     emptied_first: Sequence[str] = ()
     retirement: RetirementFacts | None = None

@@ -8,12 +8,13 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
+from setpoint.catalogue.parts import BESIDE
 from setpoint.catalogue.rows import FieldFacts, KindFacts
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 
 # A spec field that is no member of the API's object: a part of its address, or one without a known counterpart.
-_NOT_MEMBERS: Final = frozenset({"url", "id", "?"})
+_NOT_MEMBERS: Final = frozenset({"url", "id", "?", "-"})
 
 
 class MemberType(StrEnum):
@@ -117,7 +118,10 @@ def _object_of_row(row: KindFacts) -> ApiMember:
 def _members(fields: Mapping[str, FieldFacts]) -> Mapping[str, ApiMember]:
     members: Mapping[str, ApiMember] = {}
     for name, facts in fields.items():
-        if facts.to not in _NOT_MEMBERS and not facts.query:
+        if facts.to == BESIDE:
+            for beside, member in _members(facts.fields).items():
+                members = _with_member(members, beside, replace(member, required=False))
+        elif facts.to not in _NOT_MEMBERS and not facts.query:
             path = facts.to or name
             members = _with_member(members, path, _member(facts, path))
     return members

@@ -14,6 +14,7 @@ from setpoint.localcloud.google.outputs import ObjectAddress, created, id_in, nu
 from setpoint.localcloud.google.reads import (
     CatalogueServices,
     CollectionCall,
+    address_of,
     check_parent,
     check_references,
     find,
@@ -40,6 +41,7 @@ _UNIQUE: Final[Mapping[str, Sequence[str]]] = {
     "cloudresourcemanager/tagKeys": ("parent", "shortName"),
     "cloudresourcemanager/tagValues": ("parent", "shortName"),
 }
+_MADE_BELOW: Final = {"container/clusters": "nodePools/default-pool"}
 _FORCE: Final = ("force", "deleteContents")
 # Ids that the client gives in the body are full names here, and may be left to the service.
 _GENERATED_NAMES: Final = "name"
@@ -85,8 +87,17 @@ def store_new(services: CatalogueServices, call: CollectionCall, address: Object
     if call.query.get("validateOnly") == "true":
         return full
     services.state.objects[address.key] = CatalogueObject(full, serial, hidden={"asked": dict(call.query)})
+    _store_below(services, address, full)
     change = ObjectChange("create", full, full, response_type(call.collection))
     return carry_out(services, address, change, now=call.now, style=call.collection.row.operations.get("create"))
+
+
+def _store_below(services: CatalogueServices, address: ObjectAddress, body: JsonBody) -> None:
+    """Stores what the service makes in a new object: the first node pool of a cluster that has any."""
+    below = _MADE_BELOW.get(f"{address.collection.api}/{address.collection.plural}")
+    if below is not None and body.get("autopilot") is None:
+        made = address_of(address.collection.api, f"{address.name}/{below}")
+        services.state.objects[made.key] = CatalogueObject({"name": made.id, "status": "RUNNING"})
 
 
 def carry_out(

@@ -61,7 +61,7 @@ def same_text(one: str, other: str, facts: FieldFacts) -> bool:
         return oauth_scope(one) == oauth_scope(other)
     if _RANGE_OF_ONE.sub(r"\1", one) == _RANGE_OF_ONE.sub(r"\1", other):
         return True
-    if "/" in one and "/" in other and "//" in one + other:
+    if "/" in one and "/" in other and ("//" in one + other or _is_number(one) != _is_number(other)):
         return same_link(one, other)
     for pattern in (_DURATION, _TIME):
         left, right = pattern.fullmatch(one), pattern.fullmatch(other)

@@ -50,8 +50,8 @@ from setpoint.kinds.gcp.generic.operations import is_operation_done, started_ope
 from setpoint.kinds.gcp.generic.part_requests import method_call, must_stop_for, request_of, sending_of
 from setpoint.kinds.gcp.generic.placement import PlacedResource, listed_at
 from setpoint.kinds.gcp.generic.references import dependencies_in, resolved_fields, with_parameters
-from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, deletion, object_call
-from setpoint.kinds.gcp.generic.retirement import retire
+from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, object_call
+from setpoint.kinds.gcp.generic.retirement import delete_method, deletion, empty_first, retire
 from setpoint.kinds.gcp.generic.spec_checks import field_problems
 from setpoint.kinds.gcp.generic.spec_types import (
     LABELS,
@@ -225,9 +225,10 @@ class GoogleKind:
         return without_managed_label(found, live) if self.row.labels else found
 
     def abandons(self, resource: Resource) -> bool:
-        """Whether the service has no way to delete the object, or a service of Google's is to stay enabled."""
+        """Whether the service has no way to delete the object, or it is to stay."""
         stays_enabled = self.row.kind == "Service" and resource.annotations.get(DISABLE_ON_DESTROY) == "false"
-        return stays_enabled or ("delete" not in self.row.methods and self.row.retirement is None)
+        has_none = "delete" not in self.row.methods and self.row.retirement is None
+        return stays_enabled or has_none or delete_method(self.row, resource.spec) == ""
 
     def stays_when_deleted(self) -> bool:
         """See SupportsRetirement."""
@@ -359,9 +360,12 @@ class GoogleKind:
         if self.row.retirement is not None:
             await retire(self.row, self.row.retirement, location, self.google)
             return None
-        await self._empty(location, before)
+        assert isinstance(before.whole, Mapping)
+        await empty_first(self.row, before.whole, location, self.google)
         request = deletion(self.row, location, resource.spec)
         answer = await (self.google.delete(request.call) if request.verb == "DELETE" else self._switch_off(request))
+        if delete_method(self.row, resource.spec):
+            return Absent()
         operation = None if answer is None else started_operation(self.row, "delete", answer, location)
         if operation is not None or not answer or not self.row.absent:
             return operation
@@ -373,13 +377,6 @@ class GoogleKind:
             return await self.send(request)
         except RemoteConflict as error:
             raise OperationRunning(str(error)) from error
-
-    async def _empty(self, location: Location, before: Present[GoogleObject]) -> None:
-        """Empties the members that keep the service from a deletion."""
-        assert isinstance(before.whole, Mapping)
-        members = [name for name in self.row.emptied_first if before.whole.get(name)]
-        if members:
-            await self.google.patch(object_call(self.row, location), {name: [] for name in members})
 
     async def send(self, request: GoogleRequest, *, is_creation: bool = False) -> bytes:
         """The answer to a request that changes an object."""

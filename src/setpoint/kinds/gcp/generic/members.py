@@ -8,8 +8,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import structs
+
+from setpoint.catalogue.parts import BESIDE
 from setpoint.catalogue.parts import member_path as member_path
-from setpoint.catalogue.rows import FieldFacts
+from setpoint.catalogue.rows import FieldFacts, KindFacts
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.kinds.gcp.generic.shared_members import own_part, shared_paths
 from setpoint.kinds.gcp.generic.spec_types import choices_of, is_choice
@@ -38,6 +41,8 @@ def to_members(tree: _Tree, fields: Mapping[str, FieldFacts]) -> dict[str, Any]:
         path = member_path(name, facts) if facts is not None else ()
         if facts is not None and path:
             put_member(found, path, _member(value, facts))
+        elif facts is not None and facts.to == BESIDE:
+            found |= to_members(dict.fromkeys(facts.fields) if value is None else value, facts.fields)
     return found
 
 
@@ -130,6 +135,16 @@ def _encoded(text: str) -> str:
     return base64.b64encode(text.encode("utf-8", "surrogateescape")).decode()
 
 
+def row_for(row: KindFacts, spec: _Tree) -> KindFacts:
+    """The row for a spec that may have secrets in base64 already."""
+    encoded = {
+        name: structs.replace(facts, format="")
+        for name, facts in row.fields.items()
+        if facts.encoded_by and spec.get(facts.encoded_by) is True
+    }
+    return structs.replace(row, fields={**row.fields, **encoded}) if encoded else row
+
+
 def word_of(value: Json) -> str:
     """A value of a spec as the text that the row knows it by."""
     return json.dumps(value) if isinstance(value, bool) else str(value)
@@ -177,6 +192,8 @@ def from_members(body: _Tree, fields: Mapping[str, FieldFacts]) -> dict[str, Any
     paths = {name: member_path(name, facts) for name, facts in fields.items()}
     shared = shared_paths(paths)
     for name, facts in fields.items():
+        if facts.to == BESIDE and (beside := from_members(body, facts.fields)):
+            found[name] = beside
         path = paths[name]
         value = member_at(body, path) if path and not facts.secret else MISSING
         if claimers and isinstance(value, list):
@@ -297,7 +314,9 @@ def _is_part(element: Any, facts: FieldFacts) -> bool:  # noqa: ANN401 - JSON
     if not isinstance(element, Mapping):
         return False
     if facts.known_by:
-        return all(element.get(name, one) == one for name, one in facts.known_by.items())
+        # What every element is sent with is never absent.
+        others = {name: one for name, one in facts.known_by.items() if name not in facts.adds}
+        return all(element.get(name, others.get(name)) == one for name, one in facts.known_by.items())
     return all(element.get(name) == one for name, one in facts.adds.items())
 
 

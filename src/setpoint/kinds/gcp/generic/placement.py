@@ -289,10 +289,15 @@ def full_name(kind: str, text: str, at: PlacedResource) -> str:
     return _VARIABLE.sub(lambda found: known.get(found[1], text) if found[1] != last else text, template)
 
 
-def own_id(kind: str, text: str, at: PlacedResource) -> str:
-    """The id alone of an object by its relative name, if it is one of the same service; else the text as it is."""
-    name = next((one for one in kinds_by_group() if one[1] == kind), None)
-    if name is None or "/" not in text or facts_of(name).host != at.row.host:
-        return text
-    is_name = any(_pattern(template).fullmatch(text) for template in templates_of(facts_of(name)))
-    return text.rpartition("/")[2] if is_name else text
+def name_in(kind: str, text: str) -> str:
+    """The relative name of an object of a kind that a text is the name or a link of; empty for another text."""
+    name = relative_name(text)
+    return name if "/" in name and any(_pattern(one).fullmatch(name) for one in _templates(kind)) else ""
+
+
+def own_id(kind: str, name: str, at: PlacedResource) -> str:
+    """The id alone of an object by its relative name, if it is of the same service and project; else the name."""
+    row = facts_of(next(one for one in kinds_by_group() if one[1] == kind))
+    project = parts_at(row, Location(name)).get("project")
+    is_own = row.host == at.row.host and (project is None or project == at.project().project)
+    return name.rpartition("/")[2] if is_own else name

@@ -1,22 +1,33 @@
 """References and secrets of a spec: what it depends on, and the text that is sent for each."""
 
 import re
-from collections.abc import Iterator, Mapping
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from setpoint.catalogue.parts import BESIDE
 from setpoint.catalogue.rows import FieldFacts, ReferenceFacts
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
 from setpoint.errors import DependencyNotReady
 from setpoint.kind.typed_spec import field_invalid
+from setpoint.kinds.gcp.generic.equivalence import relative_name
 from setpoint.kinds.gcp.generic.members import member_path
-from setpoint.kinds.gcp.generic.placement import PlacedResource, full_name, id_of, own_id, recorded_location
+from setpoint.kinds.gcp.generic.placement import (
+    PlacedResource,
+    full_name,
+    id_of,
+    name_in,
+    own_id,
+    recorded_location,
+)
 from setpoint.kinds.gcp.generic.shared_members import with_texts
 from setpoint.kinds.gcp.generic.spec_types import choices_of, group_of, is_choice
 
 _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
 _COMPUTE_GROUP: Final = "compute.cnrm.cloud.google.com"
+_ACCOUNT: Final = re.compile(r"(?:serviceAccount:|projects/[^/]+/serviceAccounts/)([^@/]+@[^@/]+)")
 _SHORT_IMAGE: Final = re.compile(r"((?:[a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9])/([a-z0-9-]+)")
 _DATED: Final = re.compile(r"-v?[0-9]{8}[a-z0-9-]*$")
 
@@ -85,13 +96,23 @@ def resolved_fields(
     found: dict[str, Any] = {}
     for name, one in value.items():
         facts = fields.get(name)
-        if facts is None or not member_path(name, facts):
+        if facts is None or not (member_path(name, facts) or facts.to == BESIDE):
             continue
         if facts.type == "list" and isinstance(one, list):
             found[name] = _resolved_list(one, facts, at / name, placed)
         else:
             found[name] = _resolved(one, facts, at / name, placed)
+            if facts.encoded_by and value.get(facts.encoded_by) is True:
+                _require_base64(found[name], at / name, placed)
     return with_texts(found, fields)
+
+
+def _require_base64(secret: Mapping[str, Any], at: Path, placed: PlacedResource) -> None:
+    try:
+        b64decode(str(secret.get("value")), validate=True)
+    except ValueError as error:
+        problem = " is not in base64, and the spec says that it is: encode it, or say that it is not"
+        raise field_invalid(placed.resource, str(at), problem) from error
 
 
 def with_parameters(
@@ -133,15 +154,43 @@ def _text(value: Mapping[str, Any], ref: ReferenceFacts, at: Path, placed: Place
     target = placed.resolved.resources.get(str(at))
     if target is not None:
         return ref.prefix + _text_of(target, ref)
-    external = str(value.get("external") or "")
-    kind = str(value.get("kind") or (ref.kinds[0] if ref.kinds else ""))
+    kinds = [str(value["kind"])] if value.get("kind") else ref.kinds
+    external = _external_text(str(value.get("external") or "").removeprefix(ref.prefix), ref, kinds, placed)
+    return external if not ref.prefix or "//" in external else ref.prefix + external
+
+
+def _external_text(text: str, ref: ReferenceFacts, kinds: Sequence[str], placed: PlacedResource) -> str:
+    """An external reference in the form that the field has; one that no rule knows, as the author wrote it."""
+    kind = kinds[0] if kinds else ""
     if kind == "Project":
-        external = external.removeprefix("projects/") if ref.form == "id" else external
-    elif ref.form in ("name", "link"):
-        external = full_name(kind, _image_name(external) if kind == "ComputeImage" else external, placed)
-    elif ref.form == "id":
-        external = own_id(kind, external, placed)
-    return external if not ref.prefix or external.startswith(ref.prefix) or "//" in external else ref.prefix + external
+        own = relative_name(text).removeprefix("projects/")
+        return text if "/" in own else own if ref.form == "id" else f"projects/{own}"
+    if ref.form == "email":
+        return _account(text)
+    name = next((found for one in kinds if (found := name_in(one, text))), "")
+    match ref.form:
+        case "name" | "link":
+            full = name or full_name(kind, _image_name(text) if kind == "ComputeImage" else text, placed)
+            is_compute = full.startswith("projects/") and group_of(kind) == _COMPUTE_GROUP
+            return f"{_COMPUTE}{full}" if ref.form == "link" and is_compute else full
+        case "id":
+            return own_id(kind, name, placed) if name else text
+        case "dotted":
+            return _dotted(name) if name else text
+        case "version":
+            return (name or text).rpartition("/")[2]
+        case _:
+            return text
+
+
+def _account(text: str) -> str:
+    """The e-mail of a service account that is given by its name, or as a member of a policy."""
+    found = _ACCOUNT.fullmatch(relative_name(text))
+    return found[1] if found else text
+
+
+def _dotted(name: str) -> str:
+    return ".".join(name.split("/")[1::2])
 
 
 def _image_name(text: str) -> str:
@@ -164,7 +213,7 @@ def _text_of(target: Resource, ref: ReferenceFacts) -> str:
             location = recorded_location(target)
             return f"{_COMPUTE}{location}" if target.ref.group == _COMPUTE_GROUP else location
         case "dotted":
-            return ".".join(recorded_location(target).split("/")[1::2])
+            return _dotted(recorded_location(target))
         case _:
             return _reported(target, ref.form)
 

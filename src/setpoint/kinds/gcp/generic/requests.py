@@ -25,7 +25,7 @@ from setpoint.kinds.gcp.generic.members import (
     with_removals,
     without_nulls,
 )
-from setpoint.kinds.gcp.generic.placement import segments, template_at, variables_of
+from setpoint.kinds.gcp.generic.placement import parts_at, segments, template_at, variables_of
 from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL
 
 # The region of a name; that of a zone is without its letter.
@@ -111,7 +111,8 @@ def _create_method(row: KindFacts, body: Mapping[str, Any]) -> str:
 
 def creation_members(row: KindFacts, wanted: JsonObject, location: Location) -> dict[str, Any]:
     """The members of a new object, without its id."""
-    return _with_constants(row, without_nulls(members_of(row, _creatable(row, wanted))), template_at(row, location))
+    body = _with_constants(row, without_nulls(members_of(row, _creatable(row, wanted))), template_at(row, location))
+    return _with_element_defaults(row, body, location)
 
 
 def _creatable(row: KindFacts, wanted: JsonObject) -> JsonObject:
@@ -142,11 +143,35 @@ def _with_constants(row: KindFacts, body: dict[str, Any], template: str) -> dict
     }
     found = {**constants, **chosen, **body}
     for one in row.creation_defaults:
-        if (not one.at or f"/{one.at}/" in template) and all(
-            _is_given(found.get(n), of) for n, of in one.given.items()
+        if (
+            not one.each
+            and (not one.at or f"/{one.at}/" in template)
+            and all(_is_given(found.get(n), of) for n, of in one.given.items())
         ):
             found = with_defaults_of(one.members, found)
     return found
+
+
+def _with_element_defaults(row: KindFacts, body: dict[str, Any], location: Location) -> dict[str, Any]:
+    """The body with what is sent in certain elements of its lists."""
+    for one in row.creation_defaults:
+        elements = body.get(one.each) if one.each else None
+        if isinstance(elements, list):
+            members = _filled(one.members, parts_at(row, location))
+            body[one.each] = [
+                with_defaults_of(members, element)
+                if isinstance(element, Mapping) and all(_is_given(element.get(n), of) for n, of in one.given.items())
+                else element
+                for element in elements
+            ]
+    return body
+
+
+def _filled(value: Any, variables: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
+    """A value with the variables in its texts replaced."""
+    if isinstance(value, Mapping):
+        return {name: _filled(one, variables) for name, one in value.items()}
+    return value.format_map(variables) if isinstance(value, str) else value
 
 
 def _is_given(value: Any, expected: Any) -> bool:  # noqa: ANN401 - JSON
@@ -218,15 +243,6 @@ def _defaulted(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         return value
     sent = {name: one.default for name, one in facts.fields.items() if one.default_from == "sent"}
     return [{**sent, **_with_sent_defaults(one, facts.fields)} if isinstance(one, Mapping) else one for one in value]
-
-
-def deletion(row: KindFacts, location: Location, spec: JsonObject) -> GoogleRequest:
-    """The request that deletes the object."""
-    method = row.methods["delete"]
-    query = query_of(row, method, location, spec)
-    if method.verb == "DELETE":
-        return GoogleRequest(method.verb, object_call(row, location, query))
-    return GoogleRequest(method.verb, path_call(row, method, location, query), {})
 
 
 # --- Update -----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
-"""Retirement of an object that no method deletes: each object in it is destroyed, and members are cleared."""
+"""What deletes an object; and retirement of one that no method deletes: what is in it is destroyed or cleared."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -8,11 +10,36 @@ from setpoint.catalogue.rows import KindFacts, RetirementFacts
 from setpoint.clients.google.calls import GoogleCall
 from setpoint.clients.google.client import GoogleClient
 from setpoint.clients.http import decode_response
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Location
 from setpoint.kinds.gcp.generic.lists import pages_at
-from setpoint.kinds.gcp.generic.requests import object_call
+from setpoint.kinds.gcp.generic.requests import GoogleRequest, object_call, path_call, query_of
 
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+def delete_method(row: KindFacts, spec: JsonObject) -> str | None:
+    """The method that the spec wants in place of a deletion; empty for none, None for a deletion."""
+    chosen = (condition.partition("=") for condition in row.delete_methods)
+    return next((row.delete_methods[f"{name}={value}"] for name, _, value in chosen if spec.get(name) == value), None)
+
+
+def deletion(row: KindFacts, location: Location, spec: JsonObject) -> GoogleRequest:
+    """The request that deletes the object."""
+    if other := delete_method(row, spec):
+        return GoogleRequest("POST", replace(object_call(row, location), method=other), {})
+    method = row.methods["delete"]
+    query = query_of(row, method, location, spec)
+    if method.verb == "DELETE":
+        return GoogleRequest(method.verb, object_call(row, location, query))
+    return GoogleRequest(method.verb, path_call(row, method, location, query), {})
+
+
+async def empty_first(row: KindFacts, live: Mapping[str, Any], location: Location, google: GoogleClient) -> None:
+    """Empties the members that keep the service from a deletion."""
+    members = [name for name in row.emptied_first if live.get(name)]
+    if members:
+        await google.patch(object_call(row, location), {name: [] for name in members})
 
 
 async def retire(row: KindFacts, facts: RetirementFacts, location: Location, google: GoogleClient) -> None:

@@ -18,7 +18,8 @@ def field_problems(row: KindFacts, resource: Resource) -> Iterator[ManifestInval
     for at, value, facts in _fields_in(resource.spec, row.fields, Path(("spec",))):
         # What is unknown, and is not wanted, needs no member.
         if facts.to == UNKNOWN and value is not False:
-            yield field_invalid(resource, str(at), f" cannot be set: no member of {row.host} is known for it")
+            reason = facts.reason or f"no member of {row.host} is known for it"
+            yield field_invalid(resource, str(at), f" cannot be set: {reason}")
         elif isinstance(value, str) and facts.format == JSON_TEXT:
             yield from _json_problem(value, resource, at)
         elif isinstance(value, str) and facts.format == NUMBER_TEXT and not _is_number(value):

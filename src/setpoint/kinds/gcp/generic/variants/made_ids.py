@@ -30,7 +30,7 @@ from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.lists import listed_pages
 from setpoint.kinds.gcp.generic.live_bodies import is_absent
-from setpoint.kinds.gcp.generic.members import to_members
+from setpoint.kinds.gcp.generic.members import row_for, to_members
 from setpoint.kinds.gcp.generic.operations import finished_operation, started_operation
 from setpoint.kinds.gcp.generic.part_requests import value_at
 from setpoint.kinds.gcp.generic.placement import variables_of
@@ -86,7 +86,7 @@ class MadeIdKind(GoogleKind):
             return ObjectSearch(collection, resource.uid)
         spec = self.declare(resource, resolved)["spec"]
         assert isinstance(spec, Mapping)
-        members = to_members(spec, self.row.fields)
+        members = to_members(spec, row_for(self.row, resource.spec).fields)
         parent = members.get(_PARENT) if self._asks_for_parent else None
         return ObjectSearch(collection, resource.uid, key_digest(resource.uid, self._key(members)), str(parent or ""))
 
@@ -198,7 +198,8 @@ class MadeIdKind(GoogleKind):
         """Creates the object, with the mark of its resource where it has labels."""
         search = ObjectSearch.parse(intent.location)
         assert search is not None, "an object with an id is never created"
-        request = self._marked(creation(self.row, intent.location, wanted, intent.resource.spec), search)
+        spec = intent.resource.spec
+        request = self._marked(creation(row_for(self.row, spec), intent.location, wanted, spec), search)
         if self.row.title and isinstance(request.body, Mapping):
             request = replace(request, body={self.row.title: intent.resource.ref.name, **request.body})
         try:
