@@ -295,17 +295,20 @@ class ListResync:
         for item in page:
             listing.seen += 1
             try:
-                location = self._kind.location_of(item, scope.name)
+                mark = self._items.mark_of(item)
+                location = scope.shown.get(mark) or self._kind.location_of(item, scope.name)
                 ref = scope.members.get(location)
                 if ref is not None and ref not in listing.stepped:
-                    self._read_item(ref, item, location, listing)
+                    self._read_item(ref, item, mark=mark, location=location, listing=listing)
             except SetpointError:
                 # An item that cannot be read answers nothing: the resync is a step.
                 pass
             if listing.seen % _ITEMS_BEFORE_YIELD == 0:
                 await asyncio.sleep(0)
 
-    def _read_item(self, ref: ResourceRef, item: bytes, location: Location, listing: ScopeListing) -> None:
+    def _read_item(
+        self, ref: ResourceRef, item: bytes, *, mark: bytes, location: Location, listing: ScopeListing
+    ) -> None:
         entry = self._index.get(ref)
         if entry is None or not self._is_resynced_here(ref, entry):
             return
@@ -316,7 +319,8 @@ class ListResync:
         elif (
             idle.location == location and listing.asked < idle.until and self._items.may_answer_for(ref, listing.asked)
         ):
-            self._answer(ref, idle, item, listing)
+            if self._answer(ref, idle, item, mark=mark, listing=listing):
+                listing.shown[mark] = idle.location
 
     def _offer(self, ref: ResourceRef, item: bytes, location: Location, listing: ScopeListing) -> None:
         """Offers the object to the first step of this process, which compares it with the stored state."""
@@ -329,19 +333,20 @@ class ListResync:
         if trigger is not None:
             self._queue.schedule(ref, 0.0, *trigger)
 
-    def _answer(self, ref: ResourceRef, idle: IdleEntry, item: bytes, listing: ScopeListing) -> None:
-        """An unchanged object saves the next resync; a changed one is reconciled now."""
+    def _answer(
+        self, ref: ResourceRef, idle: IdleEntry, item: bytes, *, mark: bytes, listing: ScopeListing
+    ) -> bool:
+        """An unchanged object saves the next resync; a changed one is reconciled now. Whether it is unchanged."""
         now = self._clock.monotonic()
-        match self._items.compare(ref, idle, item, now):
-            case ItemResult.UNCHANGED:
-                seconds = self._next_resync(ref)
-                self._queue.schedule(ref, seconds - (now - listing.asked), *RESYNC)
-                self._convergence.seen_in_sync(ref, listing.asked)
-                listing.answered(ref, seconds)
-            case ItemResult.CHANGED:
-                self._queue.add(ref, *LISTED_CHANGE)
-            case ItemResult.UNKNOWN:
-                pass
+        result = self._items.compare(ref, idle, item, mark=mark, now=now)
+        if result is ItemResult.UNCHANGED:
+            seconds = self._next_resync(ref)
+            self._queue.schedule(ref, seconds - (now - listing.asked), *RESYNC)
+            self._convergence.seen_in_sync(ref, listing.asked)
+            listing.answered(ref, seconds)
+        elif result is ItemResult.CHANGED:
+            self._queue.add(ref, *LISTED_CHANGE)
+        return result is ItemResult.UNCHANGED
 
     def _next_resync(self, ref: ResourceRef) -> float:
         entry = self._index.get(ref)
