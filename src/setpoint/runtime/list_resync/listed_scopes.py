@@ -36,6 +36,8 @@ class ScopeListing:
         self.began = began
         # When the current page was requested: it shows a state from after that.
         self.asked = began
+        # The time at which its items are being read: one for those between which no other task has its turn.
+        self.now = began
         # Resources with a step since then: the listing may show a state from before it.
         self.stepped = stepped
         # Resources whose resync waits for it, with the trigger.
