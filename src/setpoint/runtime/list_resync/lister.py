@@ -16,7 +16,7 @@ from typing import Final
 from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.context import EngineContext
-from setpoint.engine.idle_cache import IdleEntry, ListedObject
+from setpoint.engine.idle_cache import ListedObject
 from setpoint.engine.kind import Location
 from setpoint.engine.requeue import jittered_resync
 from setpoint.engine.resource import ResourceRef
