@@ -7,6 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import aiohttp
+
 from benchmarks import work_queue
 from benchmarks.bucket_server import UNLISTED, running_buckets
 from benchmarks.buckets import SMALL, USUAL, Size, name_of, ref_of
@@ -14,7 +16,7 @@ from benchmarks.comparison import BenchmarkSettings, Candidate, Comparison
 from benchmarks.peer_packages import Peers
 from benchmarks.runtime_latency import WriteTimes, cold_start, edit_latency
 from benchmarks.runtime_memory import memory
-from benchmarks.runtime_reconcile import no_network, plan, resync, with_get
+from benchmarks.runtime_reconcile import BARE, BY_AIOHTTP, BY_CLIENT, no_network, plan, resync, with_get
 from benchmarks.scenarios import Benchmark, Scenario
 from benchmarks.setpoint_process import OffsetClock, SetpointProcess, running_process
 from benchmarks.settled_store import in_sync_service, write_settled_store
@@ -100,11 +102,23 @@ def _with_network(folder: Path, settings: BenchmarkSettings) -> Iterator[Compari
             response = await http.send(HttpRequest("GET", urls[name]))
             return response.body if response.status == 200 else None
 
+        session = process.loop.run_until_complete(_aiohttp_session())
+
+        async def by_aiohttp(name: str) -> bytes | None:
+            async with session.get(urls[name]) as response:
+                return await response.read() if response.status == 200 else None
+
+        alone = {BARE: bare, BY_AIOHTTP: by_aiohttp, BY_CLIENT: lambda name: google.get(_get(name))}
         try:
-            yield with_get(process, refs, bare, lambda name: google.get(_get(name)))
+            yield with_get(process, refs, alone)
         finally:
-            process.loop.run_until_complete(http.close())
-            process.loop.run_until_complete(google.close())
+            for client in (http, session, google):
+                process.loop.run_until_complete(client.close())
+
+
+async def _aiohttp_session() -> aiohttp.ClientSession:
+    # Made in the event loop that it is for.
+    return aiohttp.ClientSession()
 
 
 def _resync_by_lists(folder: Path, settings: BenchmarkSettings) -> Iterator[Comparison]:

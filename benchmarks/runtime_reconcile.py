@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -29,6 +29,7 @@ DECODING: Final = "orjson.loads of the bytes of each"
 UNCHANGED: Final = "pass with a GET of 6 KB that did not change, loopback"
 WITH_GET: Final = "ours: queue, engine, Google client, HTTP"
 BARE: Final = "the bare GET: HttpClient.send"
+BY_AIOHTTP: Final = "the bare GET of aiohttp: a second yardstick, without a bar"
 BY_CLIENT: Final = "the same GET by the Google client, without the engine"
 RESYNC: Final = "a look at each of many buckets of 6 KB that did not change, loopback"
 BY_LISTS: Final = "ours: lists of 1,000"
@@ -46,10 +47,10 @@ def no_network(
     return Comparison(NO_NETWORK, "", (_reconcile_candidate(OURS, process, refs), *peer_candidates))
 
 
-def with_get(process: SetpointProcess, refs: Sequence[ResourceRef], bare: Get, by_client: Get) -> Comparison:
-    """A step with a GET over the network; and the same requests alone, with the same concurrency."""
+def with_get(process: SetpointProcess, refs: Sequence[ResourceRef], alone: Mapping[str, Get]) -> Comparison:
+    """A step with a GET over the network; and the same requests `alone`, by name, with the same concurrency."""
     names = [ref.name for ref in refs]
-    candidates = (_get_candidate(BARE, process, names, bare), _get_candidate(BY_CLIENT, process, names, by_client))
+    candidates = [_get_candidate(name, process, names, get) for name, get in alone.items()]
     return Comparison(UNCHANGED, "", (_reconcile_candidate(WITH_GET, process, refs), *candidates))
 
 

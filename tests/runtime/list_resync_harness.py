@@ -26,6 +26,8 @@ class ListedKind(RecordingKind):
     # When each page was asked for; which items were decoded.
     pages_read: list[float] = field(default_factory=list)
     decoded: list[str] = field(default_factory=list)
+    # Of which items the location was decoded.
+    located: list[str] = field(default_factory=list)
     # Objects that no list shows, and how lists show the rest.
     hidden: set[str] = field(default_factory=set)
     shown: Callable[[str, Members], Members] = lambda name, members: members
@@ -58,7 +60,9 @@ class ListedKind(RecordingKind):
         return msgspec.json.encode({"listed": True, "name": name, **self.shown(name, self.service.objects[name])})
 
     def location_of(self, item: bytes, list_scope: ListScope) -> Location:
-        return Location(str(msgspec.json.decode(item)["name"]))
+        location = Location(str(msgspec.json.decode(item)["name"]))
+        self.located.append(location)
+        return location
 
     def read_item(self, item: bytes, location: Location) -> Present[Gadget] | None:
         self.decoded.append(location)
@@ -101,6 +105,7 @@ class ListResyncHarness:
         self.kind.observed.clear()
         self.kind.pages_read.clear()
         self.kind.decoded.clear()
+        self.kind.located.clear()
         self.listings.clear()
 
     def observations(self, *names: str) -> list[int]:

@@ -55,6 +55,25 @@ def test_each_scope_has_its_own_listing() -> None:
     play_list_resync(scenario)
 
 
+def test_of_an_item_that_a_list_has_shown_before_not_even_the_location_is_decoded() -> None:
+    async def scenario(listed: ListResyncHarness) -> None:
+        await listed.declare(*TWENTY)
+        await listed.harness.clock.sleep(3_600)
+        listed.reset_counts()
+        listed.harness.service.objects["a-other"] = {"size": 1}
+        listed.harness.service.objects["a-007"]["colour"] = "blue"
+        await listed.harness.clock.sleep(1_800)
+
+        # Of an object that is not managed here, as often as it is listed; of one that has changed, once more.
+        listings = len(listed.kind.pages_read)
+        assert listings == len(listed.listings) >= 2
+        assert sorted(set(listed.kind.located)) == ["a-007", "a-other"]
+        assert listed.kind.located.count("a-other") == listings
+        assert listed.kind.located.count("a-007") == 1
+
+    play_list_resync(scenario)
+
+
 def test_an_item_with_the_same_bytes_is_not_decoded_again() -> None:
     async def scenario(listed: ListResyncHarness) -> None:
         await listed.declare(*TWENTY)

@@ -118,7 +118,7 @@ class ResponseBody:
     async def whole(self) -> bytes:
         """All of it; ResponseTooLarge when it is larger than the limit. That of an error is cut off."""
         limit = min(self.limit, _MAX_ERROR_BODY) if self._is_error else self.limit
-        size, body = 0, bytearray()
+        size, pieces = 0, list[bytes]()
         try:
             while piece := await self.read():
                 if size + len(piece) > limit:
@@ -130,8 +130,10 @@ class ResponseBody:
                 if size == len(piece) and self._response.is_complete and self._is_plain_success:
                     # Mostly all of it arrives at once.
                     return piece
-                body += piece
-            return self.without_credentials(bytes(body)) if self._is_error else bytes(body)
+                pieces.append(piece)
+            # Joined once: a buffer that grows by each piece is copied again and again.
+            body = b"".join(pieces)
+            return self.without_credentials(body) if self._is_error else body
         finally:
             self.held.drop(size)
 

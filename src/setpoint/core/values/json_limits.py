@@ -24,6 +24,7 @@ _CUT_DEPTH: Final = MAX_DEPTH + 16
 _CHUNK: Final = 2**16
 # From the last byte of a chunk on: no chunk ends within an escape.
 _CHUNK_END: Final = re.compile(rb"\\*+.?", re.DOTALL)
+_VALUE_MARKS: Final = b"[{,"
 _NO_MARKS: Final = bytes(set(range(256)) - set(b"[]{},"))
 _SAME_BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
 _OPENING: Final = (b"[", b"{")
@@ -43,7 +44,7 @@ def excess_of(text: bytes | bytearray, values: float = MAX_VALUES, depth: int = 
 def excess_of_values(text: bytes | bytearray, values: float = MAX_VALUES) -> str:
     """The same for the number of values alone."""
     # The usual cases: a value takes a byte at least, and few marks are few values, whatever of them is in strings.
-    if len(text) <= values or text.count(b"[") + text.count(b"{") + text.count(b",") < values:
+    if len(text) <= values or len(text) - len(text.translate(None, _VALUE_MARKS)) < values:
         return ""
     # No more closing brackets than opening ones: with so many marks, there are too many values.
     marks = _marks(text, 2 * values)

@@ -36,6 +36,8 @@ class ScopeListing:
         self.began = began
         # When the current page was requested: it shows a state from after that.
         self.asked = began
+        # The time at which its items are being read: one for those between which no other task has its turn.
+        self.now = began
         # Resources with a step since then: the listing may show a state from before it.
         self.stepped = stepped
         # Resources whose resync waits for it, with the trigger.
@@ -44,6 +46,8 @@ class ScopeListing:
         self.seen = 0
         self.resyncs_saved = 0
         self.next_resyncs: list[float] = []
+        # The next `shown` of its scope.
+        self.shown: dict[bytes, Location] = {}
 
     def answered(self, ref: ResourceRef, seconds: float) -> None:
         """`ref` needs no resync for so long."""
@@ -76,6 +80,9 @@ class ListedScope:
         self.namespace = namespace
         # By location. Of two resources with the same location, only one is a member.
         self.members: dict[Location, ResourceRef] = {}
+        # Of the members that the last listing showed unchanged, by the digest of the item: the same bytes again have
+        # the same location, and need no decoding.
+        self.shown: dict[bytes, Location] = {}
         self.listing: ScopeListing | None = None
         self.not_before = -inf
         self._backoff = error_backoff()
@@ -97,6 +104,7 @@ class ListedScope:
     def record_result(self, listing: ScopeListing, now: float) -> bool:
         """Takes note of a finished listing; whether it paid."""
         self._backoff = error_backoff()
+        self.shown = listing.shown
         seconds = listing.seconds_until_relist
         self.not_before = now + RELIST_SECONDS if seconds is None else listing.began + seconds
         return seconds is not None
@@ -204,9 +212,9 @@ class ListedItems:
         known = self._known.get(ref)
         return known is None or now < known.until
 
-    def compare(self, ref: ResourceRef, idle: IdleEntry, item: bytes, now: float) -> ItemResult:
-        """What `item` shows of an idle resource. The same bytes as last time need no decoding."""
-        mark, known = sha256(item).digest(), self._known.get(ref)
+    def compare(self, ref: ResourceRef, idle: IdleEntry, item: bytes, *, mark: bytes, now: float) -> ItemResult:
+        """What `item` with the digest `mark` shows of an idle resource. The same bytes need no decoding."""
+        known = self._known.get(ref)
         if known is None:
             if self.state_in(item, idle.location) != idle.state:
                 return ItemResult.UNKNOWN
@@ -218,6 +226,11 @@ class ListedItems:
             known.item = mark
         known.seen = now
         return ItemResult.UNCHANGED
+
+    @staticmethod
+    def mark_of(item: bytes) -> bytes:
+        """The digest of an item."""
+        return sha256(item).digest()
 
     def state_in(self, item: bytes, location: Location) -> bytes | None:
         """The digest of the state of the object; None when the item may not show all of it."""

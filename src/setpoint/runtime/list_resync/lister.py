@@ -16,7 +16,7 @@ from typing import Final
 from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.context import EngineContext
-from setpoint.engine.idle_cache import IdleEntry, ListedObject
+from setpoint.engine.idle_cache import ListedObject
 from setpoint.engine.kind import Location
 from setpoint.engine.requeue import jittered_resync
 from setpoint.engine.resource import ResourceRef
@@ -292,58 +292,58 @@ class ListResync:
     # --- Items --------------------------------------------------------------------------------------------------------
 
     async def _read_page(self, page: Sequence[bytes], scope: ListedScope, listing: ScopeListing) -> None:
+        listing.now = self._clock.monotonic()
         for item in page:
             listing.seen += 1
             try:
-                location = self._kind.location_of(item, scope.name)
+                mark = self._items.mark_of(item)
+                location = scope.shown.get(mark) or self._kind.location_of(item, scope.name)
                 ref = scope.members.get(location)
                 if ref is not None and ref not in listing.stepped:
-                    self._read_item(ref, item, location, listing)
+                    self._read_item(ref, item, mark=mark, location=location, listing=listing)
             except SetpointError:
                 # An item that cannot be read answers nothing: the resync is a step.
                 pass
             if listing.seen % _ITEMS_BEFORE_YIELD == 0:
                 await asyncio.sleep(0)
+                listing.now = self._clock.monotonic()
 
-    def _read_item(self, ref: ResourceRef, item: bytes, location: Location, listing: ScopeListing) -> None:
+    def _read_item(
+        self, ref: ResourceRef, item: bytes, *, mark: bytes, location: Location, listing: ScopeListing
+    ) -> None:
         entry = self._index.get(ref)
         if entry is None or not self._is_resynced_here(ref, entry):
             return
         idle = self._idle_cache.of(ref)
         if idle is None:
             if self._is_not_reconciled_yet(ref, entry):
-                self._offer(ref, item, location, listing)
+                self._offer(ref, entry, item, location=location, listing=listing)
         elif (
             idle.location == location and listing.asked < idle.until and self._items.may_answer_for(ref, listing.asked)
         ):
-            self._answer(ref, idle, item, listing)
+            result = self._items.compare(ref, idle, item, mark=mark, now=listing.now)
+            if result is ItemResult.UNCHANGED:
+                listing.shown[mark] = idle.location
+                self._save_resync(ref, entry, listing)
+            elif result is ItemResult.CHANGED:
+                self._queue.add(ref, *LISTED_CHANGE)
 
-    def _offer(self, ref: ResourceRef, item: bytes, location: Location, listing: ScopeListing) -> None:
+    def _offer(
+        self, ref: ResourceRef, entry: IndexEntry, item: bytes, *, location: Location, listing: ScopeListing
+    ) -> None:
         """Offers the object to the first step of this process, which compares it with the stored state."""
         state = self._items.state_in(item, location)
         if state is None:
             return
         self._listed_objects.show(ref, ListedObject(location, state))
-        listing.next_resyncs.append(self._next_resync(ref))
+        listing.next_resyncs.append(jittered_resync(ref, entry.resync_seconds))
         trigger = listing.waiting.pop(ref, None)
         if trigger is not None:
             self._queue.schedule(ref, 0.0, *trigger)
 
-    def _answer(self, ref: ResourceRef, idle: IdleEntry, item: bytes, listing: ScopeListing) -> None:
-        """An unchanged object saves the next resync; a changed one is reconciled now."""
-        now = self._clock.monotonic()
-        match self._items.compare(ref, idle, item, now):
-            case ItemResult.UNCHANGED:
-                seconds = self._next_resync(ref)
-                self._queue.schedule(ref, seconds - (now - listing.asked), *RESYNC)
-                self._convergence.seen_in_sync(ref, listing.asked)
-                listing.answered(ref, seconds)
-            case ItemResult.CHANGED:
-                self._queue.add(ref, *LISTED_CHANGE)
-            case ItemResult.UNKNOWN:
-                pass
-
-    def _next_resync(self, ref: ResourceRef) -> float:
-        entry = self._index.get(ref)
-        assert entry is not None
-        return jittered_resync(ref, entry.resync_seconds)
+    def _save_resync(self, ref: ResourceRef, entry: IndexEntry, listing: ScopeListing) -> None:
+        """The item is as good as the next resync of an unchanged object."""
+        seconds = jittered_resync(ref, entry.resync_seconds)
+        self._queue.schedule(ref, seconds - (listing.now - listing.asked), *RESYNC)
+        self._convergence.seen_in_sync(ref, listing.asked)
+        listing.answered(ref, seconds)
