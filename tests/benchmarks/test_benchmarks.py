@@ -221,7 +221,7 @@ def test_json_names_every_row_in_every_size(full_report: Report) -> None:
     for subject, names in ROWS.items():
         sizes = SIZES.get(subject, ("1 KB", "6 KB", "60 KB"))
         assert {(subject, name, size) for name in names for size in sizes} <= set(rows)
-    assert len(rows) == len(set(rows)) == 123
+    assert len(rows) == len(set(rows)) == 125
     assert len(report["bars"]) == 20
     measurements = [(entry["subject"], entry["name"]) for entry in report["readings"]]
     assert measurements == [(subject, name) for subject, names in MEASUREMENTS.items() for name in names]

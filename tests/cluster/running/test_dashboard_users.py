@@ -25,6 +25,8 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.library.inspection.store_plan import StorePlan
 from setpoint.replay.preview_report import PreviewReport
+from soak.fleet.process import RunProcess
+from tests.cluster import polling
 from tests.cluster.access import Access
 from tests.cluster.ports import free_port
 from tests.cluster.running.controller_harness import ControllerHarness
@@ -284,6 +286,11 @@ class TwoControllers:
         return page_of(address, self.tokens[user])
 
 
+def _held(process: RunProcess) -> int:
+    """How many shards a controller has, by its log."""
+    return len(process.logged("shard acquired")) - len(process.logged("shard released"))
+
+
 @pytest.fixture
 def two(harness: ControllerHarness) -> TwoControllers:
     namespace, access = harness.kubectl.namespace, harness.kubectl.access
@@ -296,6 +303,8 @@ def two(harness: ControllerHarness) -> TwoControllers:
         harness.start_controller("--dashboard", f"127.0.0.1:{port}", *options, name=name)
         for port, name in zip(ports, ("first", "second"), strict=True)
     ]
+    # A shard that is handed over later is looked at by its new holder, which would correct the drift below.
+    polling.until(lambda: all(_held(process) for process in processes) and sum(map(_held, processes)) == _SHARDS)
     harness.kubectl.apply(bucket("watched"))
     harness.kubectl.until_ready("storagebucket/watched")
     harness.in_cloud(lambda cloud: cloud.edit("/b/watched", WEBSITE))
