@@ -117,8 +117,10 @@ async def _import_fleet() -> None:
 
         before = world.writes
         async with _open(world) as session:
+            planned = await session.plan([one.manifest for one in found.manifests])
             applied = await session.apply([one.manifest for one in found.manifests])
             again = await session.plan()
+        assert {one.outcome.value for one in planned} == {"unchanged"}
         assert {one.outcome.value for one in applied} == {"adopted"}
         assert again.is_done
         assert world.writes == before
