@@ -74,7 +74,7 @@ async def _import(request: CommandRequest, options: Mapping[str, Any]) -> int:
         found = await session.import_live(query, progress)
     if folder is not None:
         files = _files(found, by_kind=options["by"] == "kind")
-        _write_files(Path(folder), files, force=options["force"])
+        write_files(Path(folder), files, force=options["force"])
     elif request.output != "json":
         request.console.write("---\n".join(map(_text, found.manifests)))
     if request.output == "json":
@@ -168,7 +168,7 @@ def _files(found: LiveImport, *, by_kind: bool) -> Mapping[str, str]:
     return {name: "---\n".join(parts) for name, parts in texts.items()}
 
 
-def _write_files(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
+def write_files(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
     """Writes what is not there yet, each file at once; UserError, before any, for one that is there and differs."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
