@@ -158,3 +158,36 @@ async def _import_some() -> None:
         ]
         assert [_spec(one)["instanceRef"] for one in among.manifests] == [{"name": "shop-1"}] * 2
         assert {one.outcome for one in among.manifests} == {ImportOutcome.UNCHANGED}
+
+
+def test_objects_of_every_region_and_zone_are_found_without_naming_them() -> None:
+    asyncio.run(_import_everywhere())
+
+
+async def _import_everywhere() -> None:
+    async with _google() as world:
+        rings = ("KMSKeyRing", "KMSCryptoKey", "ArtifactRegistryRepository")
+        kinds = (*rings, "ComputeNetwork", "ComputeSubnetwork", "ComputeAddress", "ComputeDisk", "ComputeRouter")
+        made = [one for one in _fleet(1) if one["kind"] in kinds]
+        made.append(_manifest("compute", "ComputeAddress", "world-wide", {"location": "global"}))
+        made.append(_manifest("compute", "ComputeAddress", "shop-1-us", {"location": "us-east1"}))
+        async with _open(world) as session:
+            (await session.apply(made)).raise_for_failures()
+
+        found = await _import(world, ImportQuery(_PROJECT, kinds, ("-",)))
+
+        assert (found.skipped, dict(found.unlisted), found.exit_code) == ((), {}, 0)
+        assert sorted(one.location for one in found.manifests) == [
+            "projects/some-project/global/addresses/world-wide",
+            "projects/some-project/global/networks/shop-1",
+            "projects/some-project/locations/europe-west1/keyRings/shop-1",
+            "projects/some-project/locations/europe-west1/keyRings/shop-1/cryptoKeys/shop-1",
+            "projects/some-project/locations/europe-west1/repositories/shop-1",
+            "projects/some-project/regions/europe-west1/addresses/shop-1",
+            "projects/some-project/regions/europe-west1/routers/shop-1",
+            "projects/some-project/regions/europe-west1/subnetworks/shop-1",
+            "projects/some-project/regions/us-east1/addresses/shop-1-us",
+            "projects/some-project/zones/europe-west1-b/disks/shop-1",
+        ]
+        # One list has those of all regions.
+        assert len([one for one in world.cloud.journal.entries if "/aggregated/addresses" in one.path]) == 1

@@ -24,6 +24,7 @@ from setpoint.engine.kind import (
     Unchanged,
 )
 from setpoint.engine.resource import Resource
+from setpoint.errors import UserError
 
 
 class CapabilityMeta(type(Protocol)):  # type: ignore[misc] # the metaclass of protocols has no public name
@@ -313,12 +314,22 @@ class KnownObject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ImportPlace:
-    """Where live objects are looked for: in a project, in these regions and zones, and in objects that are known."""
+    """Where live objects are looked for: in a project, in these regions and zones, and in objects that are known.
+
+    A location that is `-` is each that the service has.
+    """
 
     project: str
     locations: Sequence[str] = ()
     # What other objects may be in: instances, networks.
     known: Sequence[KnownObject] = ()
+
+    @property
+    def in_project(self) -> str:
+        """The project; UserError where none is named."""
+        if not self.project:
+            raise UserError("in which project? Name it by --project, or in GOOGLE_CLOUD_PROJECT")
+        return self.project
 
 
 @dataclass(frozen=True, slots=True)

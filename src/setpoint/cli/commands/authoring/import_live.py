@@ -33,7 +33,6 @@ _STYLES: Final = {
 }
 _OF_EXPORTS: Final = "--overwrite is of an export: name its file with -f, and no kind"
 _ONE_OF_BOTH: Final = "an import is of live objects, by KIND, or of an export, by -f: name one of both"
-_NO_PROJECT: Final = "in which project? Name it by --project, or in GOOGLE_CLOUD_PROJECT"
 
 
 def chosen_import(options: Mapping[str, Any]) -> Callable[[dict[str, Any]], int]:
@@ -89,12 +88,10 @@ def _query(options: Mapping[str, Any]) -> ImportQuery:
         raise UserError(_OF_EXPORTS)
     if options["everything"] and words:
         raise UserError("--all is every kind: name kinds, or --all, and not both")
-    if not options["project"]:
-        raise UserError(_NO_PROJECT)
     places = tuple(one.strip() for text in options["locations"] for one in text.split(",") if one.strip())
     labels, fields = options["selector"], options["field_selector"]
     return ImportQuery(
-        options["project"],
+        options["project"] or "",
         words,
         places,
         LabelSelector.parse(labels) if labels is not None else LabelSelector(),

@@ -9,6 +9,7 @@ from setpoint.catalogue.rows import KindFacts, rows_of
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.capabilities import ImportPlace, ListScope
 from setpoint.engine.kind import Location
+from setpoint.kinds.gcp.generic.lists import ANYWHERE, is_in
 from setpoint.kinds.gcp.generic.placement import GLOBAL, PLACES, ZONE, fields_of_id, templates_of, variables_of
 
 _PROJECT: Final = "project"
@@ -31,24 +32,26 @@ def sample_in(row: KindFacts, scope: ListScope) -> Location:
 def _filled(segments: Sequence[str], place: ImportPlace) -> Iterator[str]:
     names = [""]
     for segment in segments:
-        names = [f"{name}/{value}".lstrip("/") for name in names for value in _values(segment, name, place)]
+        names = [longer for name in names for longer in _longer(name, segment, place)]
     yield from names
 
 
-def _values(segment: str, name: str, place: ImportPlace) -> Sequence[str]:
-    if not segment.startswith("{"):
-        return (segment,)
-    variable = segment[1:-1]
-    if variable == _PROJECT:
-        return (place.project,)
-    if variable in PLACES:
-        return _locations(variable, place)
-    parents = (one.location for one in place.known if one.location.rpartition("/")[0] == name)
-    return tuple(dict.fromkeys(one.rpartition("/")[2] for one in parents))
+def _longer(name: str, segment: str, place: ImportPlace) -> Sequence[str]:
+    """A name with one segment more: for a variable, each that it can have. A parent is where it is, not in `-`."""
+    variable = segment[1:-1] if segment.startswith("{") else ""
+    if variable and variable != _PROJECT and variable not in PLACES:
+        parents = [one.location for one in place.known if is_in(one.location.rpartition("/")[0], name)]
+        return tuple(dict.fromkeys(parents))
+    values: Sequence[str] = (segment,)
+    if variable:
+        values = (place.in_project,) if variable == _PROJECT else _locations(variable, place)
+    return tuple(f"{name}/{value}".lstrip("/") for value in values)
 
 
 def _locations(variable: str, place: ImportPlace) -> Sequence[str]:
     """Of a place of that sort: a zone is no region, and a location may be either, or global."""
+    if ANYWHERE in place.locations:
+        return (ANYWHERE,)
     if variable == "location":
         return tuple(dict.fromkeys((GLOBAL, *place.locations)))
     is_zone = variable == "zone"
