@@ -61,6 +61,8 @@ def _says_nothing(value: Json, field: Field) -> bool:
         return same(value, field.default)
     if value in ({}, []):
         return True
+    if Mark.CHOSEN in field.marks and same(value, ""):
+        return True
     return Mark.FILLED in field.marks and any(same(value, one) for one in _NOTHING)
 
 
