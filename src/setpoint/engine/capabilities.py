@@ -8,7 +8,7 @@ from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite, ResolvedProject
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.kind import (
@@ -344,6 +344,8 @@ class LiveIdentity:
     managed_labels: Sequence[str] = ()
     # Fields that the service moves by itself: left out, though a spec may have them.
     moving: Sequence[Path] = ()
+    # What documentation says of fields that are left out, where it is not known to be what the service does.
+    documented: Mapping[Path, Json] = field(default_factory=dict)
     # Whether the spec has to have the id, though it may be the name of the resource: the service makes the ids.
     needs_id: bool = False
 

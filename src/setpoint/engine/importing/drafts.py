@@ -23,7 +23,7 @@ from setpoint.core.values.paths import Path, get_at, remove_at, set_at
 from setpoint.core.values.problems import problems_of
 from setpoint.engine.capabilities import LiveIdentity, SupportsImport
 from setpoint.engine.importing.live_lists import InventoryObject
-from setpoint.engine.importing.minimal_spec import external_references, minimal, secret_paths, whole
+from setpoint.engine.importing.minimal_spec import by_documentation, external_references, minimal, secret_paths, whole
 from setpoint.engine.kind import AnyKind, Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
@@ -107,7 +107,9 @@ def draft_of(live: InventoryObject, kind: AnyKind, names: GivenNames, namespace:
     placed = _placed(identity, name)
     manifest = _manifest(kind, identity, name, namespace, _labels(tree, identity))
     full = {**whole(fields, shape), **placed}
-    spec: Json = {**minimal(fields, shape), **placed}
+    said = by_documentation(minimal(fields, shape), fields, identity.documented)
+    assert isinstance(said, dict)
+    spec: Json = {**said, **placed}
     for path in identity.moving:
         spec = remove_at(spec, path)
     draft = _valid(ImportDraft(live, {**manifest, "spec": spec}, full, _secrets(shape)), kind)
