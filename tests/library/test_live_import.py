@@ -191,3 +191,34 @@ async def _import_everywhere() -> None:
         ]
         # One list has those of all regions.
         assert len([one for one in world.cloud.journal.entries if "/aggregated/addresses" in one.path]) == 1
+
+
+def test_what_is_in_no_project_is_found_by_its_parent() -> None:
+    asyncio.run(_import_of_parent())
+
+
+async def _import_of_parent() -> None:
+    async with _google() as world:
+        inside = {"organizationRef": {"external": "organizations/42"}}
+        made = [
+            _manifest("resourcemanager", "Folder", "web", {"displayName": "Web", **inside}),
+            _manifest("resourcemanager", "Folder", "other", {"displayName": "Other", "folderRef": {"external": "7"}}),
+            _manifest("logging", "LoggingLogSink", "errors", {**_SINK, **inside}),
+        ]
+        async with _open(world) as session:
+            (await session.apply(made)).raise_for_failures()
+
+        query = ImportQuery(_PROJECT, ("Folder", "LoggingLogSink"), parent="organizations/42")
+        found = await _import(world, query)
+
+        assert (found.skipped, dict(found.unlisted)) == ((), {})
+        assert [(one.ref.kind, one.outcome.value, _spec(one).get("organizationRef")) for one in found.manifests] == [
+            ("LoggingLogSink", "unchanged", {"external": "organizations/42"}),
+            ("Folder", "unchanged", {"external": "organizations/42"}),
+        ]
+
+
+_SINK: Final = {
+    "destination": {"storageBucketRef": {"external": "storage.googleapis.com/logs"}},
+    "filter": "severity>=ERROR",
+}

@@ -323,6 +323,8 @@ class ImportPlace:
     locations: Sequence[str] = ()
     # What other objects may be in: instances, networks.
     known: Sequence[KnownObject] = ()
+    # What is in no project: `organizations/1`, `folders/2`.
+    parent: str = ""
 
     @property
     def in_project(self) -> str:

@@ -96,6 +96,7 @@ def _query(options: Mapping[str, Any]) -> ImportQuery:
         places,
         LabelSelector.parse(labels) if labels is not None else LabelSelector(),
         FieldSelector.parse(fields) if fields is not None else FieldSelector(),
+        parent=options["parent"] or "",
     )
 
 

@@ -13,6 +13,7 @@ from setpoint.kinds.gcp.generic.lists import ANYWHERE, is_in
 from setpoint.kinds.gcp.generic.placement import GLOBAL, PLACES, ZONE, fields_of_id, templates_of, variables_of
 
 _PROJECT: Final = "project"
+_OF_PARENT: Final = "?parent="
 
 
 def scopes_at(row: KindFacts, place: ImportPlace) -> Sequence[ListScope]:
@@ -22,6 +23,17 @@ def scopes_at(row: KindFacts, place: ImportPlace) -> Sequence[ListScope]:
     place = replace(place, known=[one for one in place.known if one.kind[0] == row.group])
     found = (scope for one in templates_of(row) for scope in _filled(one.split("/")[:-rest], place))
     return tuple(dict.fromkeys(map(ListScope, found)))
+
+
+def scope_of_parent(collection: str, place: ImportPlace) -> ListScope:
+    """The part of a collection that has the objects of a parent; all of it where none is named."""
+    return ListScope(f"{collection}{_OF_PARENT}{place.parent}" if place.parent else collection)
+
+
+def parts_of_scope(scope: ListScope) -> tuple[ListScope, dict[str, str]]:
+    """The collection of a scope, and the parameters of its list."""
+    collection, _, parent = scope.partition(_OF_PARENT)
+    return ListScope(collection), {"parent": parent} if parent else {}
 
 
 def sample_in(row: KindFacts, scope: ListScope) -> Location:
@@ -41,6 +53,8 @@ def _longer(name: str, segment: str, place: ImportPlace) -> Sequence[str]:
     variable = segment[1:-1] if segment.startswith("{") else ""
     if variable and variable != _PROJECT and variable not in PLACES:
         parents = [one.location for one in place.known if is_in(one.location.rpartition("/")[0], name)]
+        # That an organization is known as a parent is enough; it need not be an object of a kind.
+        parents += [Location(place.parent)] if place.parent.rpartition("/")[0] == name else []
         return tuple(dict.fromkeys(parents))
     values: Sequence[str] = (segment,)
     if variable:
