@@ -89,10 +89,10 @@ def listed_location(row: KindFacts, item: bytes, scope: ListScope) -> Location:
     """Where an object in a list is: in the collection, or where it says itself."""
     if ANYWHERE in scope.split("/"):
         return location_in_item(item, scope)
-    return Location(f"{scope}/{_listed_id(row, item, scope)}")
+    return Location(f"{scope}/{listed_id(row, item, scope)}")
 
 
-def _listed_id(row: KindFacts, item: bytes, scope: ListScope) -> str:
+def listed_id(row: KindFacts, item: bytes, scope: ListScope) -> str:
     """The id of an object in a list: where a creation has it, if the list does too; else the last part of its name."""
     if fields := fields_of_id(row):
         members = decode_response(_any_object, item, scope)
