@@ -33,7 +33,7 @@ async def import_once(fixture: type[RowFixture]) -> ProvenDraft:
         engine = _forgotten(harness.engine)
         location = location_in((await harness.resource()).status)
         assert location is not None
-        proven = await _imported(fixture.row, location, engine)
+        proven = await _imported(fixture.row, location, engine, _parent(harness.fixture))
         if proven.outcome is ImportOutcome.UNCHANGED:
             before = list(harness.writes)
             applied = await engine.store.apply(proven.draft.manifest)
@@ -57,12 +57,18 @@ def _forgotten(engine: EngineContext) -> EngineContext:
     return replace(engine, store=MemoryStore(engine.clock, lambda: str(uuid.uuid4())))
 
 
-async def _imported(row: KindFacts, location: Location, engine: EngineContext) -> ProvenDraft:
+def _parent(fixture: KindFixture) -> str:
+    """The parent that the object tells, where it does."""
+    assert isinstance(fixture, RowFixture)
+    return str((fixture.live() or {}).get("parent", ""))
+
+
+async def _imported(row: KindFacts, location: Location, engine: EngineContext, parent: str) -> ProvenDraft:
     name = (row.group, row.kind)
     parts = location.split("/")
     above = [KnownObject((row.group, ""), Location("/".join(parts[:length]))) for length in range(2, len(parts), 2)]
     values = parts_at(row, location)
-    place = ImportPlace(PROJECT, [values[one] for one in PLACES if one in values], above)
+    place = ImportPlace(PROJECT, [values[one] for one in PLACES if one in values], above, parent)
     found = await find_live_objects([name], place, engine.kinds)
     assert found.unlisted == ()
     live = next(one for one in found.objects if one.location == location)

@@ -24,13 +24,11 @@ UNDECLARED = {
     "PubSubSnapshot": "its subscription is required, and no service tells it",
     "VMwareEnginePrivateCloud": "its first cluster is required, and no service tells it",
 }
-# A list of these is of one parent, which a request names.
-OF_A_PARENT = ("BillingAccount", "CloudIdentityGroup", "Folder", "TagsTagKey", "TagsTagValue")
 
 
 def _can_list(row: KindFacts) -> bool:
     listed = row.methods.get("list")
-    is_listed = listed is not None and bool(listed.items) and row.kind not in OF_A_PARENT
+    is_listed = listed is not None and bool(listed.items)
     return is_listed and Part.LIST not in fixture_of((row.group, row.kind)).without
 
 

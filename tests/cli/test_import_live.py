@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -110,6 +112,19 @@ def test_a_killed_import_leaves_whole_files_and_is_run_again(world: Workspace) -
     after = {one.name: one.read_text() for one in folder.glob("*.yaml")}
     assert len(after) == 3
     assert whole.items() <= after.items()
+
+
+def test_killed_before_any_call_each_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.cli.killed_imports", str(tmp_path)]
+
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    new = "a=new b=new c=new"
+    before = {f"killed {one} then {new}" for one in ("b=old", "a=new b=old", "a=new b=new", new)}
+    lines = done.stdout.splitlines()
+    assert set(lines) == before | {f"ended {new} then {new}"}
+    assert len(lines) > 9
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,26 @@ def fleet(shared: Workspace) -> Workspace:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "subjects"),
+    [
+        (("describe", "-l", "team=web"), ["SQLInstance default/shop", "StorageBucket default/logs"]),
+        (("describe", "StorageBucket"), ["StorageBucket default/logs", "StorageBucket default/rest"]),
+        (("explain", "--filter", "name=rest"), ["StorageBucket default/rest"]),
+        (("events", "-l", "team=data"), ["StorageBucket default/rest"]),
+        (("events", "-A", "StorageBucket"), ["StorageBucket default/logs", "StorageBucket default/rest"]),
+    ],
+)
+def test_what_is_on_record_is_shown_of_what_is_selected(
+    fleet: Workspace, arguments: Sequence[str], subjects: Sequence[str]
+) -> None:
+    done = fleet.run(*arguments)
+    everything = ("SQLDatabase other/orders", "SQLInstance default/shop", "StorageBucket default/logs")
+
+    assert done.returncode == 0, done.stderr
+    assert [one for one in (*everything, "StorageBucket default/rest") if one in done.stdout] == subjects
+
+
+@pytest.mark.parametrize(
     ("arguments", "printed"),
     [
         (("-l", "team=web"), "SQLInstance/shop\nStorageBucket/logs\n"),

@@ -6,8 +6,9 @@ from hypothesis import given
 from setpoint.core.diff import diff
 from setpoint.core.overlay import Declared, overlay
 from setpoint.core.schema.shape import ObjectShape
-from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.importing.minimal_spec import minimal, whole
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.importing.minimal_spec import by_documentation, minimal, whole
 from tests.laws.declared_specs import SECRET, SHAPE, live_objects, written
 
 pytestmark = pytest.mark.laws
@@ -43,3 +44,26 @@ def test_no_secret_is_in_it(tree: JsonObject) -> None:
 
     assert SECRET not in str(minimal(spec, shape))
     assert SECRET not in str(whole(spec, shape))
+
+
+@pytest.mark.parametrize(
+    ("spec", "live", "documented", "said"),
+    [
+        # What says nothing is left out where that is the documented default, with objects that have no other field.
+        ({"a": False}, {"a": False}, {"a": False}, {}),
+        ({"on": {"quic": "NONE"}, "b": 1}, {"on": {"quic": "NONE"}, "b": 1}, {"on.quic": "NONE"}, {"b": 1}),
+        # Where the documented default is another one, it says something, and was left out wrongly.
+        ({}, {"shielded": False}, {"shielded": True}, {"shielded": False}),
+        # What an author may have chosen stays, default or not; so does what no documentation is about.
+        ({"tier": "BASIC"}, {"tier": "BASIC"}, {"tier": "BASIC"}, {"tier": "BASIC"}),
+        ({"most": 300}, {"most": 300}, {"most": 300}, {"most": 300}),
+        ({"a": "NONE"}, {"a": "NONE"}, {}, {"a": "NONE"}),
+        ({}, {}, {"a": False}, {}),
+    ],
+)
+def test_documentation_decides_about_values_that_say_nothing(
+    spec: JsonObject, live: JsonObject, documented: dict[str, Json], said: JsonObject
+) -> None:
+    found = by_documentation(spec, live, {Path.parse(path): value for path, value in documented.items()})
+
+    assert found == said

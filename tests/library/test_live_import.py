@@ -117,8 +117,10 @@ async def _import_fleet() -> None:
 
         before = world.writes
         async with _open(world) as session:
+            planned = await session.plan([one.manifest for one in found.manifests])
             applied = await session.apply([one.manifest for one in found.manifests])
             again = await session.plan()
+        assert {one.outcome.value for one in planned} == {"unchanged"}
         assert {one.outcome.value for one in applied} == {"adopted"}
         assert again.is_done
         assert world.writes == before
@@ -156,3 +158,67 @@ async def _import_some() -> None:
         ]
         assert [_spec(one)["instanceRef"] for one in among.manifests] == [{"name": "shop-1"}] * 2
         assert {one.outcome for one in among.manifests} == {ImportOutcome.UNCHANGED}
+
+
+def test_objects_of_every_region_and_zone_are_found_without_naming_them() -> None:
+    asyncio.run(_import_everywhere())
+
+
+async def _import_everywhere() -> None:
+    async with _google() as world:
+        rings = ("KMSKeyRing", "KMSCryptoKey", "ArtifactRegistryRepository")
+        kinds = (*rings, "ComputeNetwork", "ComputeSubnetwork", "ComputeAddress", "ComputeDisk", "ComputeRouter")
+        made = [one for one in _fleet(1) if one["kind"] in kinds]
+        made.append(_manifest("compute", "ComputeAddress", "world-wide", {"location": "global"}))
+        made.append(_manifest("compute", "ComputeAddress", "shop-1-us", {"location": "us-east1"}))
+        async with _open(world) as session:
+            (await session.apply(made)).raise_for_failures()
+
+        found = await _import(world, ImportQuery(_PROJECT, kinds, ("-",)))
+
+        assert (found.skipped, dict(found.unlisted), found.exit_code) == ((), {}, 0)
+        assert sorted(one.location for one in found.manifests) == [
+            "projects/some-project/global/addresses/world-wide",
+            "projects/some-project/global/networks/shop-1",
+            "projects/some-project/locations/europe-west1/keyRings/shop-1",
+            "projects/some-project/locations/europe-west1/keyRings/shop-1/cryptoKeys/shop-1",
+            "projects/some-project/locations/europe-west1/repositories/shop-1",
+            "projects/some-project/regions/europe-west1/addresses/shop-1",
+            "projects/some-project/regions/europe-west1/routers/shop-1",
+            "projects/some-project/regions/europe-west1/subnetworks/shop-1",
+            "projects/some-project/regions/us-east1/addresses/shop-1-us",
+            "projects/some-project/zones/europe-west1-b/disks/shop-1",
+        ]
+        # One list has those of all regions.
+        assert len([one for one in world.cloud.journal.entries if "/aggregated/addresses" in one.path]) == 1
+
+
+def test_what_is_in_no_project_is_found_by_its_parent() -> None:
+    asyncio.run(_import_of_parent())
+
+
+async def _import_of_parent() -> None:
+    async with _google() as world:
+        inside = {"organizationRef": {"external": "organizations/42"}}
+        made = [
+            _manifest("resourcemanager", "Folder", "web", {"displayName": "Web", **inside}),
+            _manifest("resourcemanager", "Folder", "other", {"displayName": "Other", "folderRef": {"external": "7"}}),
+            _manifest("logging", "LoggingLogSink", "errors", {**_SINK, **inside}),
+        ]
+        async with _open(world) as session:
+            (await session.apply(made)).raise_for_failures()
+
+        query = ImportQuery(_PROJECT, ("Folder", "LoggingLogSink"), parent="organizations/42")
+        found = await _import(world, query)
+
+        assert (found.skipped, dict(found.unlisted)) == ((), {})
+        assert [(one.ref.kind, one.outcome.value, _spec(one).get("organizationRef")) for one in found.manifests] == [
+            ("LoggingLogSink", "unchanged", {"external": "organizations/42"}),
+            ("Folder", "unchanged", {"external": "organizations/42"}),
+        ]
+
+
+_SINK: Final = {
+    "destination": {"storageBucketRef": {"external": "storage.googleapis.com/logs"}},
+    "filter": "severity>=ERROR",
+}

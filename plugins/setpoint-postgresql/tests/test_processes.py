@@ -182,3 +182,73 @@ def test_what_the_readme_shows_is_applied_and_deleted(command: CommandLine) -> N
     assert code == 0, output
     assert command.run("get", "Secret/shop-app-login")[0] == 1
     assert command.server.execute("SELECT rolname FROM pg_roles WHERE rolname IN ('reader', 'shop-owner')") == []
+
+
+def test_what_is_on_a_server_is_imported_and_nothing_changes(command: CommandLine) -> None:
+    command = replace(command, variables=environment(command.server))
+    name, execute = command.name, command.server.execute
+    for statement in (
+        f"CREATE ROLE {name}_owners",
+        f"CREATE ROLE \"{name}'s\" LOGIN PASSWORD 'sesame' CONNECTION LIMIT 5 IN ROLE {name}_owners",
+        f"ALTER ROLE {name}_owners SET statement_timeout = '5s'",
+        f"CREATE DATABASE {name} OWNER {name}_owners",
+    ):
+        execute(statement)
+    execute(f"CREATE SCHEMA ovens AUTHORIZATION {name}_owners; COMMENT ON SCHEMA ovens IS 'hot'", name)
+
+    kinds = "PostgresRole,PostgresDatabase,PostgresSchema"
+    code, output = command.run("import", kinds, "--filter", f"name={name}*", "--to", "found", "--by", "kind")
+    assert (code, "3 manifests in found; applied, 3 would change nothing" in output) == (0, True), output
+    code, output = command.run("import", "PostgresSchema", "--filter", "name=ovens", "--to", "found")
+    assert code == 0, output
+
+    found = command.folder / "found"
+    assert (found / "postgresrole.yaml").read_text().replace(name, "NAME") == _ROLES.format(port=command.server.port)
+    database = (found / "postgresdatabase.yaml").read_text()
+    assert f"  ownerRef:\n    name: {name}-owners\n" in database
+    assert "locale:" not in database
+    # Of the database, not yet declared: by its name on the server.
+    schema = (found / "postgresschema-ovens.yaml").read_text()
+    assert schema.endswith(
+        f"spec:\n  ownerRef:\n    external: {name}_owners\n  comment: hot\n  databaseRef:\n    external: {name}\n"
+    )
+    assert command.run("plan", "-q", "-f", "found") == (0, "unchanged 4\n")
+    assert command.run("apply", "-q", "-f", "found") == (0, "adopted 4\n")
+    command.server.leave(name)
+    execute(f"DROP DATABASE {name}")
+
+
+_ROLES = """\
+# postgresql://localhost:{port}/roles/NAME%27s
+# No service tells spec.password: to set it, refer to a Secret by valueFrom.secretKeyRef.
+apiVersion: postgresql.setpoint.dev/v1alpha1
+kind: PostgresRole
+metadata:
+  name: NAME-s
+  namespace: default
+spec:
+  login: true
+  connectionLimit: 5
+  memberOf:
+  - role: NAME_owners
+  resourceID: NAME's
+---
+# postgresql://localhost:{port}/roles/NAME_owners
+# No service tells spec.password: to set it, refer to a Secret by valueFrom.secretKeyRef.
+apiVersion: postgresql.setpoint.dev/v1alpha1
+kind: PostgresRole
+metadata:
+  name: NAME-owners
+  namespace: default
+spec:
+  settings:
+    statement_timeout: 5s
+  resourceID: NAME_owners
+"""
+
+
+def test_an_import_from_no_server_says_how_to_name_one(command: CommandLine) -> None:
+    code, output = command.run("import", "PostgresRole")
+
+    assert code == 1
+    assert "PostgresRole: not listed: on which server? Name it as for psql: PGHOST, PGPORT" in output

@@ -8,7 +8,7 @@ from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite, ResolvedProject
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.kind import (
@@ -24,6 +24,7 @@ from setpoint.engine.kind import (
     Unchanged,
 )
 from setpoint.engine.resource import Resource
+from setpoint.errors import UserError
 
 
 class CapabilityMeta(type(Protocol)):  # type: ignore[misc] # the metaclass of protocols has no public name
@@ -313,12 +314,24 @@ class KnownObject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ImportPlace:
-    """Where live objects are looked for: in a project, in these regions and zones, and in objects that are known."""
+    """Where live objects are looked for: in a project, in these regions and zones, and in objects that are known.
+
+    A location that is `-` is each that the service has.
+    """
 
     project: str
     locations: Sequence[str] = ()
     # What other objects may be in: instances, networks.
     known: Sequence[KnownObject] = ()
+    # What is in no project: `organizations/1`, `folders/2`.
+    parent: str = ""
+
+    @property
+    def in_project(self) -> str:
+        """The project; UserError where none is named."""
+        if not self.project:
+            raise UserError("in which project? Name it by --project, or in GOOGLE_CLOUD_PROJECT")
+        return self.project
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +346,8 @@ class LiveIdentity:
     managed_labels: Sequence[str] = ()
     # Fields that the service moves by itself: left out, though a spec may have them.
     moving: Sequence[Path] = ()
+    # What documentation says of fields that are left out, where it is not known to be what the service does.
+    documented: Mapping[Path, Json] = field(default_factory=dict)
     # Whether the spec has to have the id, though it may be the name of the resource: the service makes the ids.
     needs_id: bool = False
 

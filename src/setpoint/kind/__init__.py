@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from setpoint.core.wait.wait_for import WaitFor, parse_wait
     from setpoint.engine.capabilities import (
         GeneratedSecret,
+        ImportPlace,
+        KnownObject,
         ListScope,
+        LiveIdentity,
         SupportsAliases,
         SupportsBulkObserve,
         SupportsCreationCheck,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
         SupportsDryRun,
         SupportsFormerRevisions,
         SupportsGeneratedSecret,
+        SupportsImport,
         SupportsList,
         SupportsReplace,
         SupportsWait,
@@ -110,9 +114,10 @@ _HOMES = {
     "core.values.paths": "Path",
     "core.wait.wait_for": "WaitFor parse_wait",
     "engine.capabilities": (
-        "GeneratedSecret ListScope SupportsAliases SupportsBulkObserve SupportsCreationCheck "
+        "GeneratedSecret ImportPlace KnownObject ListScope LiveIdentity "
+        "SupportsAliases SupportsBulkObserve SupportsCreationCheck "
         "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions "
-        "SupportsGeneratedSecret SupportsList SupportsReplace SupportsWait SupportsWatch WatchTopic"
+        "SupportsGeneratedSecret SupportsImport SupportsList SupportsReplace SupportsWait SupportsWatch WatchTopic"
     ),
     "engine.claims.object_claims": "ClaimKey SupportsClaimKeys",
     "engine.conditions": "UP_TO_DATE ReadyCondition",
@@ -170,6 +175,7 @@ __all__ = (  # the names above, spelled out for those who read
     "GeneratedChildren",
     "GeneratedSecret",
     "Given",
+    "ImportPlace",
     "InOrder",
     "Int64",
     "Intent",
@@ -182,7 +188,9 @@ __all__ = (  # the names above, spelled out for those who read
     "Keyed",
     "Kind",
     "KindContext",
+    "KnownObject",
     "ListScope",
+    "LiveIdentity",
     "Location",
     "ManagementConflict",
     "ManifestInvalid",
@@ -236,6 +244,7 @@ __all__ = (  # the names above, spelled out for those who read
     "SupportsDryRun",
     "SupportsFormerRevisions",
     "SupportsGeneratedSecret",
+    "SupportsImport",
     "SupportsList",
     "SupportsReplace",
     "SupportsTenants",

@@ -13,7 +13,6 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.observe_together import plan_together
 from setpoint.engine.owners.children import is_unreconciled, owners_of_children
 from setpoint.engine.resource import ResourceRef, Revision
-from setpoint.engine.step.reconcile import preview
 from setpoint.engine.step.reconcile_request import CommandTrigger
 from setpoint.errors import NotReady, SetpointError
 from setpoint.library.command_document import ResultOutcome, plan_result
@@ -146,6 +145,8 @@ async def plan_resources(
 
 
 async def _plan_resources(selection: Selection, engine: EngineContext, record: CommandRecord) -> None:
+    from setpoint.engine.step.preview import preview_in_order
+
     if selection.read is not None:
         checked = await dry_run_manifests(selection.read, engine)
         refs = in_order(checked.manifests, engine)
@@ -156,7 +157,7 @@ async def _plan_resources(selection: Selection, engine: EngineContext, record: C
         refs = await declared_refs(selection, engine)
         warn_about_resources(await engine.store.get_many(refs), engine, record.warn_at_once)
     engine = await plan_together(refs, engine)
-    record.plans = {ref: await _preview_plan(ref, engine) for ref in refs}
+    record.plans = dict(await preview_in_order(refs, engine))
     for ref, one in record.plans.items():
         record.add(ref, plan_result(ref, one, _plan_code(one)), _plan_code(one))
     if record.observer.needs_fields:
@@ -170,13 +171,6 @@ async def _with_owners(
     """The resources, after the owners of those that are children: an owner is reconciled before its children."""
     owners = owners_of_children(await engine.store.get_many([manifest.ref for manifest in manifests]), engine)
     return list(dict.fromkeys((*owners, *refs)))
-
-
-async def _preview_plan(ref: ResourceRef, engine: EngineContext) -> Plan | SetpointError:
-    try:
-        return await preview(ref, engine)
-    except SetpointError as error:
-        return error
 
 
 def _plan_code(one: Plan | SetpointError) -> ExitCode:

@@ -31,13 +31,13 @@ from setpoint_postgresql import statements as ddl
 from setpoint_postgresql.catalogs import DATABASES
 from setpoint_postgresql.connection import (
     NAME,
-    PostgresKind,
     PostgresSpec,
     RoleReference,
     body_digest,
     changed_fields,
     spec_in,
 )
+from setpoint_postgresql.imports import ImportedKind
 from setpoint_postgresql.settings import (
     SettingsMap,
     check_settings,
@@ -116,7 +116,7 @@ class LiveDatabase(Struct, frozen=True):
 _decoder: Final = msgspec.json.Decoder(LiveDatabase)
 
 
-class PostgresDatabaseKind(PostgresKind[PostgresDatabaseSpec, LiveDatabase]):
+class PostgresDatabaseKind(ImportedKind[PostgresDatabaseSpec, LiveDatabase]):
     """A database of a PostgreSQL server."""
 
     name = "PostgresDatabase"

@@ -35,6 +35,7 @@ from setpoint_postgresql.connection import (
     changed_fields,
     spec_in,
 )
+from setpoint_postgresql.imports import ImportedPart
 
 DATABASE_FIELD: Final = "spec.databaseRef"
 
@@ -73,13 +74,13 @@ class LiveSchema(Struct, frozen=True):
 _schema: Final = msgspec.json.Decoder(LiveSchema)
 
 
-class PostgresSchemaKind(PostgresKind[PostgresSchemaSpec, LiveSchema]):
+class PostgresSchemaKind(ImportedPart[PostgresSchemaSpec, LiveSchema]):
     """A schema in a database of a PostgreSQL server."""
 
     name = "PostgresSchema"
     word = "schema"
     short_names = ("pgschema",)
-    uncompared = (*PostgresKind.uncompared, "databaseRef")
+    uncompared = (*ImportedPart.uncompared, "databaseRef")
 
     def parts(self, resource: Resource, spec: PostgresSchemaSpec, resolved: ResolvedReferences) -> Sequence[str]:
         """`databases/DATABASE/schemas/NAME`."""

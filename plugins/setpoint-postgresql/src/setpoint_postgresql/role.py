@@ -42,13 +42,13 @@ from setpoint_postgresql.catalogs import ROLE_DATABASES, ROLES
 from setpoint_postgresql.client import Login
 from setpoint_postgresql.connection import (
     NAME,
-    PostgresKind,
     PostgresSpec,
     Target,
     body_digest,
     changed_fields,
     spec_in,
 )
+from setpoint_postgresql.imports import ImportedKind
 from setpoint_postgresql.server import connection_entries, is_name
 from setpoint_postgresql.settings import (
     DatabaseSettings,
@@ -184,13 +184,13 @@ _DEFAULTS: Final[Mapping[str, Json]] = {
 }
 
 
-class PostgresRoleKind(PostgresKind[PostgresRoleSpec, LiveRole]):
+class PostgresRoleKind(ImportedKind[PostgresRoleSpec, LiveRole]):
     """A role of a PostgreSQL server: a user, or a group of users."""
 
     name = "PostgresRole"
     word = "role"
     short_names = ("pgrole",)
-    uncompared = (*PostgresKind.uncompared, "writeConnectionSecretToRef")
+    uncompared = (*ImportedKind.uncompared, "writeConnectionSecretToRef")
 
     def parts(self, resource: Resource, spec: PostgresRoleSpec, resolved: ResolvedReferences) -> Sequence[str]:
         """`roles/NAME`."""

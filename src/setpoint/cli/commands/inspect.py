@@ -14,7 +14,8 @@ from setpoint.cli.request import (
     open_session,
     print_document,
     print_documents,
-    selection_of,
+    selected,
+    selects,
 )
 from setpoint.cli.views import resources as view
 from setpoint.cli.views.resources import has_output
@@ -115,7 +116,7 @@ async def describe(request: CommandRequest) -> ExitCode:
     from setpoint.library.inspection.records import ResourceDescription
 
     async with open_session(request) as session:
-        described = await session.describe(selection_of(request), show_secrets=request.show_secrets)
+        described = await session.describe(await selected(request, session), show_secrets=request.show_secrets)
         _print_inspected(described, view.description_of, request)
         if request.watch:
             async for change in _changes_of(described, session, show_secrets=request.show_secrets):
@@ -131,7 +132,7 @@ async def explain(request: CommandRequest) -> ExitCode:
     from setpoint.library.inspection.records import StepExplanation
 
     async with open_session(request) as session:
-        explained = await session.explain(selection_of(request))
+        explained = await session.explain(await selected(request, session))
         _print_inspected(explained, view.explanation_of, request)
         if request.watch:
             # The record of a step has no secret values.
@@ -200,10 +201,12 @@ async def events(request: CommandRequest) -> ExitCode:
             request.console.print(table.lines(found), soft_wrap=True)
 
     async with open_session(request) as session:
-        listing = await session.events(*request.targets, all_namespaces=everywhere)
+        # Without a selector also of what is not declared any more.
+        targets = (await selected(request, session)).targets if selects(request) else request.targets
+        listing = await session.events(*targets, all_namespaces=everywhere)
         show(listing)
         if request.watch:
-            async for found in session.watch_events(*request.targets, since=listing, all_namespaces=everywhere):
+            async for found in session.watch_events(*targets, since=listing, all_namespaces=everywhere):
                 show(found)
     return ExitCode.DONE
 

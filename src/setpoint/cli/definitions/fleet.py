@@ -97,7 +97,10 @@ def export(context: click.Context, /, **options: object) -> None:
 @click.option("--overwrite", is_flag=True, help="Of an export: replace what is here already and differs.")
 @click.option("--project", envvar="GOOGLE_CLOUD_PROJECT", metavar="PROJECT", help="Write manifests of its objects.")
 @click.option("--all", "everything", is_flag=True, help="Those of every kind that can be listed.")
-@click.option("--location", "locations", multiple=True, metavar="PLACE,...", help="Regions and zones to look in, too.")
+@click.option(
+    "--location", "locations", multiple=True, metavar="PLACE,...", help="Regions and zones to look in, too; - is all."
+)
+@click.option("--parent", metavar="PARENT", help="What is in no project: organizations/1, folders/2.")
 @options_of(SELECTOR, FIELD_SELECTOR, NAMESPACE)
 @click.option("--to", metavar="FOLDER", help="Write files there; to standard output otherwise.")
 @click.option("--by", type=click.Choice(["object", "kind"]), default="object", help="A file for each.")

@@ -20,7 +20,6 @@ from setpoint.cli.definitions.options import (
     SELECTOR,
     SHOW_SECRETS,
     SORT_BY,
-    TARGETS,
     TENANCY,
     TEXT_YAML_OR_JSON,
     TIMEOUT,
@@ -99,9 +98,10 @@ get = declare(
     "inspect",
     *(SELECTED, NAMESPACE, ALL_NAMESPACES, SELECTOR, FIELD_SELECTOR, SORT_BY, GET_OUTPUT, WATCH, SHOW_SECRETS),
 )
-describe = declare("describe", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, SHOW_SECRETS)
-explain = declare("explain", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH)
-events = declare("events", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, ALL_NAMESPACES)
+_CHOSEN: Final = (SELECTED, NAMESPACE, SELECTOR, FIELD_SELECTOR, OUTPUT, WATCH)
+describe = declare("describe", "inspect", *_CHOSEN, SHOW_SECRETS)
+explain = declare("explain", "inspect", *_CHOSEN)
+events = declare("events", "inspect", *_CHOSEN, ALL_NAMESPACES)
 
 
 @command_named("history")

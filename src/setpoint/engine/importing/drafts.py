@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from setpoint.core.schema.annotations import PROJECT_ID
 from setpoint.core.schema.shape import (
     UNTYPED,
     AtomicList,
@@ -21,9 +22,9 @@ from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import field_named_by
 from setpoint.core.values.paths import Path, get_at, remove_at, set_at
 from setpoint.core.values.problems import problems_of
-from setpoint.engine.capabilities import LiveIdentity, SupportsImport
+from setpoint.engine.capabilities import LiveIdentity, SupportsImport, SupportsProjects
 from setpoint.engine.importing.live_lists import InventoryObject
-from setpoint.engine.importing.minimal_spec import external_references, minimal, secret_paths, whole
+from setpoint.engine.importing.minimal_spec import by_documentation, external_references, minimal, secret_paths, whole
 from setpoint.engine.kind import AnyKind, Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
@@ -96,8 +97,13 @@ def _slug(text: str) -> str:
 # --- One object -------------------------------------------------------------------------------------------------------
 
 
-def draft_of(live: InventoryObject, kind: AnyKind, names: GivenNames, namespace: str) -> ImportDraft:
-    """The manifest of a live object, with the fields that it has to have. UserError where none can be written."""
+def draft_of(
+    live: InventoryObject, kind: AnyKind, names: GivenNames, namespace: str, *, project: str = ""
+) -> ImportDraft:
+    """The manifest of a live object, with the fields that it has to have. UserError where none can be written.
+
+    `project` is named by an object that is in none, where a step needs to know one.
+    """
     assert isinstance(kind, SupportsImport)
     identity = kind.identity_at(live.location)
     name = names.give(live, identity.own_id, namespace)
@@ -107,11 +113,24 @@ def draft_of(live: InventoryObject, kind: AnyKind, names: GivenNames, namespace:
     placed = _placed(identity, name)
     manifest = _manifest(kind, identity, name, namespace, _labels(tree, identity))
     full = {**whole(fields, shape), **placed}
-    spec: Json = {**minimal(fields, shape), **placed}
+    said = by_documentation(minimal(fields, shape), fields, identity.documented)
+    assert isinstance(said, dict)
+    spec: Json = {**said, **placed}
     for path in identity.moving:
         spec = remove_at(spec, path)
     draft = _valid(ImportDraft(live, {**manifest, "spec": spec}, full, _secrets(shape)), kind)
-    return _placeable(replace(draft, secrets=tuple(one for one in draft.secrets if _has_parent(draft, one))), kind)
+    draft = replace(draft, secrets=tuple(one for one in draft.secrets if _has_parent(draft, one)))
+    return _with_project(_placeable(draft, kind), kind, project)
+
+
+def _with_project(draft: ImportDraft, kind: AnyKind, project: str) -> ImportDraft:
+    if not project or not isinstance(kind, SupportsProjects):
+        return draft
+    try:
+        kind.project_of(Resource(draft.manifest), ResolvedReferences())
+    except UserError:
+        return draft.annotated(PROJECT_ID, project)
+    return draft
 
 
 def _has_parent(draft: ImportDraft, secret: Path) -> bool:

@@ -14,7 +14,9 @@ from setpoint.errors import RemoteError, SetpointError, UserError
 # More lists than these are not asked for in one import: a list of places or parents is wrong then.
 _MAX_LISTS: Final = 5000
 _NO_LIST: Final = "its objects are in no list of this project and these locations: declare them by hand"
-_NO_PLACE: Final = "its objects are in no list of the project as a whole: name regions and zones by --location"
+_NO_PLACE: Final = (
+    "its objects are in no list of the project as a whole: name regions and zones by --location, or - for all of them"
+)
 
 
 class ListedKind(Protocol):

@@ -6,13 +6,16 @@ from typing import Final
 from setpoint.core.schema.shape import Field, KeyedList, Mark, ObjectShape
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
-from setpoint.core.values.paths import Path
+from setpoint.core.values.paths import Path, get_at, remove_at, set_at
 
 # Members of a reference: the two ways to write one.
 EXTERNAL: Final = "external"
 _LEFT_OUT: Final = (Mark.OUTPUT_ONLY, Mark.WRITE_ONLY)
 # What services fill in where nothing was asked for; of a field without such a mark they mean something.
 _NOTHING: Final[tuple[Json, ...]] = ("", 0, False)
+
+# Words of enumerations that choose nothing.
+_NO_CHOICE: Final[tuple[Json, ...]] = ("NONE", "DEFAULT")
 
 
 def minimal(value: JsonObject, shape: ObjectShape) -> dict[str, Json]:
@@ -61,7 +64,31 @@ def _says_nothing(value: Json, field: Field) -> bool:
         return same(value, field.default)
     if value in ({}, []):
         return True
+    if Mark.CHOSEN in field.marks and same(value, ""):
+        return True
     return Mark.FILLED in field.marks and any(same(value, one) for one in _NOTHING)
+
+
+def by_documentation(spec: Json, live: JsonObject, documented: Mapping[Path, Json]) -> Json:
+    """The spec where defaults are documented, though not known to be those of the service.
+
+    A value that says nothing, such as false or NONE, is left out where that is the documented default, and written
+    where the default is another one. Any other value stays: documentation may be wrong about what a new object gets.
+    """
+    for path, default in documented.items():
+        value = get_at(live, path)
+        if isinstance(value, Missing) or not any(same(value, one) for one in (*_NOTHING, *_NO_CHOICE)):
+            continue
+        spec = _without(spec, path) if same(value, default) else set_at(spec, path, value)
+    return spec
+
+
+def _without(spec: Json, path: Path) -> Json:
+    """The spec without a field, and without objects that have no other."""
+    if isinstance(get_at(spec, path), Missing):
+        return spec
+    spec = remove_at(spec, path)
+    return _without(spec, path.parent) if path.parent and get_at(spec, path.parent) == {} else spec
 
 
 def secret_paths(shape: ObjectShape) -> Iterator[Path]:

@@ -10,7 +10,7 @@ from typing import Final
 from setpoint.core.plan import Plan
 from setpoint.core.schema.annotations import UNMANAGED
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.context import EngineContext
 from setpoint.engine.importing.drafts import (
@@ -22,7 +22,8 @@ from setpoint.engine.importing.drafts import (
 )
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.state import ENGINE_STATE
+from setpoint.engine.step.outcomes import AdoptedObject
+from setpoint.engine.step.preview import as_adopted
 from setpoint.engine.step.reconcile import preview
 from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.errors import Bug, ImmutableFieldChanged, NotReady, SetpointError
@@ -72,7 +73,7 @@ async def prove(
     proven: Callable[[ProvenDraft], None] = lambda one: None,
 ) -> tuple[ProvenDraft, ...]:
     """Each draft with references to the others, and as explicit as its plan needs to be empty."""
-    settled = {one.ref: _as_settled(await dry_run(one.manifest), one) for one in drafts}
+    settled = {one.ref: as_adopted(await dry_run(one.manifest), _adopted(one)) for one in drafts}
     turns = asyncio.Semaphore(_AT_ONCE)
 
     async def one(draft: ImportDraft) -> ProvenDraft:
@@ -84,15 +85,8 @@ async def prove(
     return tuple(await asyncio.gather(*map(one, drafts)))
 
 
-def _as_settled(resource: Resource, draft: ImportDraft) -> Resource:
-    """The resource as it is once it was applied: what others take from it is on record."""
-    status: dict[str, Json] = {
-        **draft.live.present.outputs,
-        "observedGeneration": resource.generation,
-        "conditions": [{"type": "Ready", "status": "True", "reason": "UpToDate"}],
-        ENGINE_STATE: {"location": draft.live.location},
-    }
-    return Resource({**resource.document, "status": status})
+def _adopted(draft: ImportDraft) -> AdoptedObject:
+    return AdoptedObject(draft.live.location, draft.live.present.outputs)
 
 
 @dataclass(frozen=True, slots=True)

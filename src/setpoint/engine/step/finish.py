@@ -17,7 +17,7 @@ from setpoint.engine.conditions import ReadyCondition, join_names, retained_mess
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.context import KindStepContext, StepContext
 from setpoint.engine.intent import applied_intent
-from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation
+from setpoint.engine.kind import Absent, Intent, LiveObservation, Present, Reconciliation
 from setpoint.engine.management import MANAGEMENT, Management
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.sets.resource_set import source_of
@@ -25,7 +25,7 @@ from setpoint.engine.state import AppliedIntent, StoredState, WriteAttempt, outp
 from setpoint.engine.step.change_cause import report_drift, unspecified_digests
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.observe import body_digest_to_keep, cache_as_idle
-from setpoint.engine.step.outcomes import PlannedStep, Settled, StepOutcome, Stopped
+from setpoint.engine.step.outcomes import AdoptedObject, PlannedStep, Settled, StepOutcome, Stopped
 from setpoint.engine.step.plan import EffectivePlan, residual
 from setpoint.engine.step.wait import wait_result
 from setpoint.errors import SetpointError, StillWaiting
@@ -81,6 +81,20 @@ async def settle(
     if error is not None:
         return Stopped(_with_begun_action(error, plan))
     return Settled(plan, ready, seconds_until_retry(plan, context.engine.clock.now()))
+
+
+def adopted_object(
+    context: KindStepContext, intent: Intent, observed: LiveObservation, plan: Plan
+) -> AdoptedObject | None:
+    """The object that a step with this plan adopts; None where its resource is not ready after it, or may not be."""
+    if not plan.is_adoption or plan.withheld or isinstance(observed, Absent):
+        return None
+    wait = wait_result(context, intent, observed)
+    if wait is None:
+        return AdoptedObject(intent.location, observed.outputs)
+    # What is waited for may be otherwise after a write.
+    is_over = wait.error is None and not plan.writes
+    return AdoptedObject(intent.location, {**observed.outputs, **wait.outputs}) if is_over else None
 
 
 def _with_holds_of(last: Plan, plan: Plan) -> Plan:

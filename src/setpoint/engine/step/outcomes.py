@@ -7,7 +7,9 @@ from typing import Any, ParamSpec, Protocol, TypeAlias
 
 from setpoint.core.plan import Plan
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.conditions import ReadyCondition
+from setpoint.engine.kind import Location
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import SetpointError
 
@@ -44,14 +46,24 @@ StepOutcome: TypeAlias = Settled | Stopped | Gone
 
 
 @dataclass(frozen=True, slots=True)
+class AdoptedObject:
+    """What is on record of an object once its resource has adopted it: the location, and what the status shows."""
+
+    location: Location
+    outputs: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedStep:
     """A step stopped before its first write: its plan, and the function that executes it.
 
-    A preview reads `plan`; a step continues with `execute`. Nothing was written to make one.
+    A preview reads `plan`; a step continues with `execute`. Nothing was written to make one. `adopts` is the object
+    that the step adopts, and that dependants can refer to after it.
     """
 
     plan: Plan
     execute: Callable[[], Awaitable[StepOutcome]]
+    adopts: AdoptedObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

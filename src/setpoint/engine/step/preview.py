@@ -6,7 +6,7 @@ refuses writes.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final
@@ -15,15 +15,17 @@ from setpoint.core.decide import Cookie, Decision
 from setpoint.core.plan import Hold, Plan
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
+from setpoint.engine import conditions
 from setpoint.engine.context import EngineContext
 from setpoint.engine.intent import resolve_ignoring_readiness
 from setpoint.engine.kind import Absent, Reconciliation, observe_decoded
 from setpoint.engine.management import Management, management_of
 from setpoint.engine.owners.children import observe_children
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.state import StoredState
+from setpoint.engine.state import ENGINE_STATE, StoredState
+from setpoint.engine.step.outcomes import AdoptedObject
 from setpoint.engine.step.plan import live_digest
-from setpoint.engine.step.reconcile import preview
+from setpoint.engine.step.reconcile import preview, preview_step
 from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, UserError
 
@@ -205,3 +207,42 @@ def with_cookie(resource: Resource, cookie: Cookie | None, body: str | None = No
     """The resource as if its last step had settled with this cookie."""
     state = replace(StoredState.of(resource), cookie=cookie, body=body, attempt=None)
     return Resource({**resource.document, "status": state.into(resource.status, with_cookie=True)})
+
+
+# --- Several resources ------------------------------------------------------------------------------------------------
+
+
+async def preview_in_order(
+    refs: Sequence[ResourceRef], engine: EngineContext
+) -> Mapping[ResourceRef, Plan | SetpointError]:
+    """The plan of each, in an order where dependencies come first, or the error that prevents it.
+
+    A resource that would adopt its object counts as adopted for those after it. One that would create it does not: what
+    the service will report is not known.
+    """
+    found: dict[ResourceRef, Plan | SetpointError] = {}
+    adopted: dict[ResourceRef, Resource] = {}
+    after = replace(engine, store=OverlayStore(engine.store, adopted))
+    for ref in refs:
+        try:
+            planned = await preview_step(ref, after)
+        except SetpointError as error:
+            found[ref] = error
+            continue
+        found[ref] = planned.plan
+        resource = await engine.store.get(ref) if planned.adopts is not None else None
+        if planned.adopts is not None and resource is not None:
+            adopted[ref] = as_adopted(resource, planned.adopts)
+    return found
+
+
+def as_adopted(resource: Resource, adopts: AdoptedObject) -> Resource:
+    """The resource as it is once its step has adopted an object: what others take from it is on record."""
+    ready = conditions.UP_TO_DATE
+    status: dict[str, Json] = {
+        **adopts.outputs,
+        "observedGeneration": resource.generation,
+        "conditions": [{"type": "Ready", "status": ready.status, "reason": ready.reason}],
+        ENGINE_STATE: {"location": adopts.location},
+    }
+    return Resource({**resource.document, "status": status})

@@ -56,7 +56,7 @@ from setpoint.engine.step.delete import (
     plan_deletion,
 )
 from setpoint.engine.step.execute import InterruptedCreation, execute_plan, poll_operation
-from setpoint.engine.step.finish import plan_observed, plan_paused, settle
+from setpoint.engine.step.finish import adopted_object, plan_observed, plan_paused, settle
 from setpoint.engine.step.observe import (
     IDLE,
     cache_as_idle,
@@ -188,6 +188,11 @@ async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool
 
     Without `trust_cookie`, everything is compared.
     """
+    return (await preview_step(ref, engine, trust_cookie=trust_cookie)).plan
+
+
+async def preview_step(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool = True) -> PlannedStep:
+    """The next step, stopped before it writes, which must not be executed; errors as above."""
     engine = await engine.for_namespace(ref.namespace)
     resource = await engine.store.get(ref)
     if resource is None:
@@ -204,7 +209,7 @@ async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool
         raise
     match found:
         case PlannedStep():
-            return found.plan
+            return found
         case FailedStep():
             await _redact_error(found.error, context)
             raise found.error
@@ -267,7 +272,8 @@ async def _plan_intent(context: KindStepContext, intent: Intent) -> StepPlan:
         return plan_observed(context, intent, observed, planned.plan)
     writes = bool(planned.plan.writes) or begun.follow_up is not None
     await check_claim(context, intent, observed, writes=writes)
-    return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun))
+    adopts = adopted_object(context, intent, observed, planned.plan)
+    return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun), adopts)
 
 
 async def _plan_replacement(context: KindStepContext, intent: Intent) -> StepPlan:

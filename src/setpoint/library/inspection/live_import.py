@@ -31,6 +31,8 @@ class ImportQuery:
     locations: tuple[str, ...] = ()
     labels: LabelSelector = LabelSelector()
     fields: FieldSelector = FieldSelector()
+    # What objects are in that are in no project: `organizations/1`, `folders/2`.
+    parent: str = ""
 
     def matches(self, manifest: JsonObject) -> bool:
         """Whether the object of a manifest is asked for."""
@@ -140,7 +142,7 @@ async def import_live(
     names = _kinds_of(query, engine)
     declared = (await engine.store.list(EVERYTHING)).resources
     known = [KnownObject(one.ref.group_kind, at) for one in declared if (at := location_in(one.status)) is not None]
-    place = ImportPlace(query.project, query.locations, known)
+    place = ImportPlace(query.project, query.locations, known, query.parent)
     found = await find_live_objects(names, place, engine.kinds, listed=observer.listed)
     drafts, skipped = _drafts(found, declared, query, namespace, engine)
     observer.planning(len(drafts))
@@ -177,7 +179,7 @@ def _drafts(
             skipped.append(SkippedObject(live.kind[1], live.location, f"it is declared as {ref}", ref))
             continue
         try:
-            draft = draft_of(live, engine.kinds[live.kind], names, namespace)
+            draft = draft_of(live, engine.kinds[live.kind], names, namespace, project=query.project)
         except UserError as error:
             skipped.append(SkippedObject(live.kind[1], live.location, str(error)))
             continue

@@ -1,11 +1,13 @@
 """JSONPath templates, the part of kubectl's that names fields: `{.spec.region}`, `{range .items[*]}{.kind}{end}`.
 
-Between braces stands a path in setpoint's own language, as in `waitFor`, with `[*]` for each element.
+Between braces stands a path in setpoint's own language, as in `waitFor`, with `[*]` for each element, `..` for any
+depth, slices such as `[0:2]`, and unions such as `[0,2]` or `['a','b']`.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Final, TypeAlias
 
 import orjson
 
@@ -16,44 +18,126 @@ from setpoint.core.values.paths import Path, get_at
 from setpoint.errors import ManifestInvalid
 
 _TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_QUOTED: Final = re.compile("'([^']*)'")
+_MANY: Final = re.compile(
+    r"""(?P<child>\[\*\]|\.\*)|(?P<descendant>\.\.)|\[(?P<slice>(?:-?\d+)?:(?:-?\d+)?(?::(?:-?\d+)?)?)\]"""
+    r"""|\[(?P<positions>-\d+|-?\d+(?:,-?\d+)+)\]|\[(?P<names>'[^']*'(?:,'[^']*')*)\]"""
+    r"""|"(?:[^"\\]|\\.)*"|'[^']*'"""
+)
 _RANGE: Final = "range"
 _END: Final = "end"
 _ESCAPES: Final = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 
 
+class _Every(Enum):
+    """Steps that lead to several values: to each element or member, or to a value and all that is in it."""
+
+    CHILD = "[*]"
+    DESCENDANT = ".."
+
+
+@dataclass(frozen=True, slots=True)
+class _Union:
+    """The elements at these positions, those below zero from the end; or the members of these names."""
+
+    keys: tuple[int | str, ...]
+
+
+_PathPart: TypeAlias = Path | _Every | slice | _Union
+
+
 @dataclass(frozen=True, slots=True)
 class FieldPath:
-    """A path with `[*]` in it: the paths between the wildcards."""
+    """A path that may lead to several values: `[*]`, `..`, slices and unions, and the plain paths between them."""
 
-    parts: tuple[Path, ...]
+    parts: tuple[_PathPart, ...]
 
     @staticmethod
     def parse(text: str, where: str) -> "FieldPath":
         """The path written as `text`; ManifestInvalid says what is wrong, and where."""
-        plain = text.strip().removeprefix("$").removeprefix("@")
-        if ".." in plain:
-            raise ManifestInvalid(f"{where}: {text!r} searches at any depth: write the whole path")
         try:
-            parts = tuple(Path.parse(one.removeprefix(".")) for one in plain.replace(".*", "[*]").split("[*]"))
+            return FieldPath(tuple(_parts_of(text.strip().removeprefix("$").removeprefix("@"))))
         except ManifestInvalid as error:
             raise ManifestInvalid(f"{where}: {error}") from error
-        return FieldPath(parts)
 
     def values(self, tree: Json) -> Iterator[Json]:
         """What is there: nothing where a step of the way is missing."""
         yield from _values(tree, self.parts)
 
 
-def _values(tree: Json, parts: Sequence[Path]) -> Iterator[Json]:
-    found = get_at(tree, parts[0])
-    if isinstance(found, Missing):
+def _parts_of(text: str) -> Iterator[_PathPart]:
+    """The plain paths of a text, and the steps between them that lead to several values."""
+    at = 0
+    for found in _MANY.finditer(text):
+        part = _part_of(found)
+        if part is None:
+            continue
+        if at < found.start():
+            yield Path.parse(text[at : found.start()].removeprefix("."))
+        at = found.end()
+        if part is _Every.DESCENDANT and at == len(text):
+            raise ManifestInvalid(f"{text!r} ends with '..': name a field after it")
+        yield part
+    if at < len(text) or not at:
+        yield Path.parse(text[at:].removeprefix("."))
+
+
+def _part_of(found: "re.Match[str]") -> _PathPart | None:
+    """What a match says; None for a quoted text, in which these characters mean nothing."""
+    match found.lastgroup:
+        case "child":
+            return _Every.CHILD
+        case "descendant":
+            return _Every.DESCENDANT
+        case "slice":
+            start, stop, step = [int(one) if one else None for one in f"{found['slice']}::".split(":")[:3]]
+            if step is not None and step <= 0:
+                raise ManifestInvalid(f"the slice {found[0]} has a step of {step}: it has to be above zero")
+            return slice(start, stop, step)
+        case "positions":
+            return _Union(tuple(map(int, found["positions"].split(","))))
+        case "names":
+            return _Union(tuple(_QUOTED.findall(found["names"])))
+        case _:
+            return None
+
+
+def _values(tree: Json, parts: Sequence[_PathPart]) -> Iterator[Json]:
+    if not parts:
+        yield tree
         return
-    if len(parts) == 1:
-        yield found
-        return
-    inside = found.values() if isinstance(found, Mapping) else found if isinstance(found, list | tuple) else ()
-    for one in inside:
+    for one in _found(tree, parts[0]):
         yield from _values(one, parts[1:])
+
+
+def _found(tree: Json, part: _PathPart) -> Iterator[Json]:
+    match part:
+        case Path():
+            found = get_at(tree, part)
+            if not isinstance(found, Missing):
+                yield found
+        case slice():
+            yield from tree[part] if isinstance(tree, list | tuple) else ()
+        case _Union():
+            yield from (one for key in part.keys for one in _at(tree, key))
+        case _Every.CHILD:
+            yield from _children(tree)
+        case _Every.DESCENDANT:
+            yield tree
+            for below in _children(tree):
+                yield from _found(below, part)
+
+
+def _at(tree: Json, key: int | str) -> Iterator[Json]:
+    if isinstance(key, str):
+        if isinstance(tree, Mapping) and key in tree:
+            yield tree[key]
+    elif isinstance(tree, list | tuple) and -len(tree) <= key < len(tree):
+        yield tree[key]
+
+
+def _children(tree: Json) -> Iterable[Json]:
+    return tree.values() if isinstance(tree, Mapping) else tree if isinstance(tree, list | tuple) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,6 @@ _STYLES: Final = {
 }
 _OF_EXPORTS: Final = "--overwrite is of an export: name its file with -f, and no kind"
 _ONE_OF_BOTH: Final = "an import is of live objects, by KIND, or of an export, by -f: name one of both"
-_NO_PROJECT: Final = "in which project? Name it by --project, or in GOOGLE_CLOUD_PROJECT"
 
 
 def chosen_import(options: Mapping[str, Any]) -> Callable[[dict[str, Any]], int]:
@@ -74,7 +73,7 @@ async def _import(request: CommandRequest, options: Mapping[str, Any]) -> int:
         found = await session.import_live(query, progress)
     if folder is not None:
         files = _files(found, by_kind=options["by"] == "kind")
-        _write_files(Path(folder), files, force=options["force"])
+        write_files(Path(folder), files, force=options["force"])
     elif request.output != "json":
         request.console.write("---\n".join(map(_text, found.manifests)))
     if request.output == "json":
@@ -89,16 +88,15 @@ def _query(options: Mapping[str, Any]) -> ImportQuery:
         raise UserError(_OF_EXPORTS)
     if options["everything"] and words:
         raise UserError("--all is every kind: name kinds, or --all, and not both")
-    if not options["project"]:
-        raise UserError(_NO_PROJECT)
     places = tuple(one.strip() for text in options["locations"] for one in text.split(",") if one.strip())
     labels, fields = options["selector"], options["field_selector"]
     return ImportQuery(
-        options["project"],
+        options["project"] or "",
         words,
         places,
         LabelSelector.parse(labels) if labels is not None else LabelSelector(),
         FieldSelector.parse(fields) if fields is not None else FieldSelector(),
+        parent=options["parent"] or "",
     )
 
 
@@ -168,7 +166,7 @@ def _files(found: LiveImport, *, by_kind: bool) -> Mapping[str, str]:
     return {name: "---\n".join(parts) for name, parts in texts.items()}
 
 
-def _write_files(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
+def write_files(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
     """Writes what is not there yet, each file at once; UserError, before any, for one that is there and differs."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

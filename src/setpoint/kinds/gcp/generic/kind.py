@@ -43,7 +43,7 @@ from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.generic.equivalence import fitted, without_unmanaged
 from setpoint.kinds.gcp.generic.importing.identities import identity_of
 from setpoint.kinds.gcp.generic.importing.import_scopes import parents_of, sample_in, scopes_at
-from setpoint.kinds.gcp.generic.lists import listed_id, listed_pages, live_objects_of
+from setpoint.kinds.gcp.generic.lists import listed_location, listed_pages, live_objects_of
 from setpoint.kinds.gcp.generic.live_bodies import is_absent, outputs_of, shown_labels
 from setpoint.kinds.gcp.generic.members import from_members, member_at
 from setpoint.kinds.gcp.generic.operations import is_operation_done, started_operation
@@ -285,7 +285,7 @@ class GoogleKind:
 
     def location_of(self, item: bytes, list_scope: ListScope) -> Location:
         """The location of an object in a list."""
-        return Location(f"{list_scope}/{listed_id(self.row, item, list_scope)}")
+        return listed_location(self.row, item, list_scope)
 
     def read_item(self, item: bytes, location: Location) -> Present[GoogleObject] | None:
         """The object in a list."""

@@ -282,7 +282,7 @@ class SqlInstanceKind:
 
     def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
         """The project."""
-        return (ListScope(place.project),)
+        return (ListScope(place.in_project),)
 
     def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[SqlInstance]], None]:
         """The instances of a project."""

@@ -304,7 +304,7 @@ class StorageBucketKind:
 
     def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
         """The project."""
-        return (ListScope(place.project),)
+        return (ListScope(place.in_project),)
 
     def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[StorageBucket]], None]:
         """The buckets of a project."""

@@ -13,6 +13,7 @@ from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
 from setpoint.localcloud.google.outputs import ObjectAddress, created, numeric_id, touched
 from setpoint.localcloud.google.reads import CatalogueServices, address_of, body_of, check_parent, find
 from setpoint.localcloud.google.special.account_keys import ACCOUNT_KEY_ROUTES
+from setpoint.localcloud.google.special.aggregated_lists import AGGREGATED_ROUTES
 from setpoint.localcloud.google.special.connections import CONNECTION_ROUTES, PEERING_ROUTES
 from setpoint.localcloud.google.special.dns_records import DNS_ROUTES
 from setpoint.localcloud.google.special.key_versions import KEY_ROUTES
@@ -345,7 +346,7 @@ SPECIAL_ROUTES: Final[Mapping[str, tuple[ServiceRoute, ...]]] = {
         Route("GET", "/projects/{project}", get_project),
         Route("DELETE", "/projects/{project}", delete_project),
     ),
-    "compute": PEERING_ROUTES,
+    "compute": (*PEERING_ROUTES, *AGGREGATED_ROUTES),
     "servicenetworking": CONNECTION_ROUTES,
     "dns": DNS_ROUTES,
 }

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from setpoint.catalogue.rows import KindFacts
+from setpoint.catalogue.rows import FieldFacts, KindFacts
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 from setpoint.engine.capabilities import LiveIdentity
 from setpoint.engine.kind import Location
 from setpoint.kinds.gcp.generic.placement import (
@@ -35,7 +36,18 @@ def identity_of(row: KindFacts, location: Location) -> LiveIdentity:
     own_id = _own_id(row, values[last], values.get("project", "")) if is_named else ""
     project = values.get("project", "") or (values[last] if row.own_id == "{project}" else "")
     annotations = {PROJECT_ANNOTATION: project} if project and _PROJECT_REF not in spec else {}
-    return LiveIdentity(own_id, spec, annotations, MANAGED_LABELS, needs_id=row.id.where == "service")
+    documented = {Path(steps): default for steps, default in _documented(row.fields, ())}
+    is_made = row.id.where == "service"
+    return LiveIdentity(own_id, spec, annotations, MANAGED_LABELS, needs_id=is_made, documented=documented)
+
+
+def _documented(fields: Mapping[str, FieldFacts], at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """The defaults that Config Connector documents and the service does not, outside of lists."""
+    for name, one in fields.items():
+        if one.default_from == "crd" and one.type != "object":
+            yield (*at, name), one.default
+        if one.type == "object":
+            yield from _documented(one.fields, (*at, name))
 
 
 def _id_fields(row: KindFacts) -> int:

@@ -9,9 +9,11 @@ from setpoint.catalogue.rows import KindFacts, rows_of
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.capabilities import ImportPlace, ListScope
 from setpoint.engine.kind import Location
+from setpoint.kinds.gcp.generic.lists import ANYWHERE, is_in
 from setpoint.kinds.gcp.generic.placement import GLOBAL, PLACES, ZONE, fields_of_id, templates_of, variables_of
 
 _PROJECT: Final = "project"
+_OF_PARENT: Final = "?parent="
 
 
 def scopes_at(row: KindFacts, place: ImportPlace) -> Sequence[ListScope]:
@@ -23,6 +25,17 @@ def scopes_at(row: KindFacts, place: ImportPlace) -> Sequence[ListScope]:
     return tuple(dict.fromkeys(map(ListScope, found)))
 
 
+def scope_of_parent(collection: str, place: ImportPlace) -> ListScope:
+    """The part of a collection that has the objects of a parent; all of it where none is named."""
+    return ListScope(f"{collection}{_OF_PARENT}{place.parent}" if place.parent else collection)
+
+
+def parts_of_scope(scope: ListScope) -> tuple[ListScope, dict[str, str]]:
+    """The collection of a scope, and the parameters of its list."""
+    collection, _, parent = scope.partition(_OF_PARENT)
+    return ListScope(collection), {"parent": parent} if parent else {}
+
+
 def sample_in(row: KindFacts, scope: ListScope) -> Location:
     """A location in a collection: whether it can be listed goes by one."""
     return Location(scope + "/-" * (len(fields_of_id(row)) or 1))
@@ -31,24 +44,28 @@ def sample_in(row: KindFacts, scope: ListScope) -> Location:
 def _filled(segments: Sequence[str], place: ImportPlace) -> Iterator[str]:
     names = [""]
     for segment in segments:
-        names = [f"{name}/{value}".lstrip("/") for name in names for value in _values(segment, name, place)]
+        names = [longer for name in names for longer in _longer(name, segment, place)]
     yield from names
 
 
-def _values(segment: str, name: str, place: ImportPlace) -> Sequence[str]:
-    if not segment.startswith("{"):
-        return (segment,)
-    variable = segment[1:-1]
-    if variable == _PROJECT:
-        return (place.project,)
-    if variable in PLACES:
-        return _locations(variable, place)
-    parents = (one.location for one in place.known if one.location.rpartition("/")[0] == name)
-    return tuple(dict.fromkeys(one.rpartition("/")[2] for one in parents))
+def _longer(name: str, segment: str, place: ImportPlace) -> Sequence[str]:
+    """A name with one segment more: for a variable, each that it can have. A parent is where it is, not in `-`."""
+    variable = segment[1:-1] if segment.startswith("{") else ""
+    if variable and variable != _PROJECT and variable not in PLACES:
+        parents = [one.location for one in place.known if is_in(one.location.rpartition("/")[0], name)]
+        # That an organization is known as a parent is enough; it need not be an object of a kind.
+        parents += [Location(place.parent)] if place.parent.rpartition("/")[0] == name else []
+        return tuple(dict.fromkeys(parents))
+    values: Sequence[str] = (segment,)
+    if variable:
+        values = (place.in_project,) if variable == _PROJECT else _locations(variable, place)
+    return tuple(f"{name}/{value}".lstrip("/") for value in values)
 
 
 def _locations(variable: str, place: ImportPlace) -> Sequence[str]:
     """Of a place of that sort: a zone is no region, and a location may be either, or global."""
+    if ANYWHERE in place.locations:
+        return (ANYWHERE,)
     if variable == "location":
         return tuple(dict.fromkeys((GLOBAL, *place.locations)))
     is_zone = variable == "zone"

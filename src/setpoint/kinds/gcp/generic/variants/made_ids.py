@@ -1,6 +1,6 @@
 """Kinds whose service makes the ids of their objects: never created twice, and none of another author's is adopted."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import field, replace
 from http import HTTPStatus
 from typing import Any, Final
@@ -12,7 +12,7 @@ from setpoint.clients.google.calls import GoogleCall
 from setpoint.clients.http import decode_response
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.capabilities import ListScope
+from setpoint.engine.capabilities import ImportPlace, ListScope
 from setpoint.engine.kind import (
     Absent,
     Intent,
@@ -25,8 +25,9 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import location_in
-from setpoint.errors import RemoteConflict, RemoteRefused, UserError
+from setpoint.errors import RemoteConflict, RemoteInvalid, RemoteRefused, UserError
 from setpoint.kind.typed_spec import field_invalid
+from setpoint.kinds.gcp.generic.importing.import_scopes import parts_of_scope, scope_of_parent
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.lists import listed_pages
 from setpoint.kinds.gcp.generic.live_bodies import is_absent
@@ -104,6 +105,27 @@ class MadeIdKind(GoogleKind):
         """The collection of the object; None for a search."""
         is_listed = not self._asks_for_parent and ObjectSearch.parse(location) is None
         return GoogleKind.list_scope_of(self, location) if is_listed else None
+
+    def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
+        """See SupportsImport: some collections are listed by parent."""
+        if not self._asks_for_parent:
+            return GoogleKind.import_scopes(self, place)
+        return [scope_of_parent(self.row.name.rpartition("/")[0], place)]
+
+    async def pages(self, list_scope: ListScope) -> AsyncGenerator[Sequence[bytes], None]:
+        """See SupportsList. UserError where the service asks for the parent."""
+        collection, parameters = parts_of_scope(list_scope)
+        try:
+            async for page in listed_pages(self.row, self.google, collection, parameters):
+                yield page
+        except (RemoteInvalid, RemoteRefused) as error:
+            if parameters or not self._asks_for_parent:
+                raise
+            raise UserError(f"{error}; name the parent by --parent, such as organizations/NUMBER") from error
+
+    def location_of(self, item: bytes, list_scope: ListScope) -> Location:
+        """See SupportsList."""
+        return GoogleKind.location_of(self, item, parts_of_scope(list_scope)[0])
 
     # --- Reading ------------------------------------------------------------------------------------------------------
 
