@@ -114,6 +114,8 @@ ROWS = {
     "pass with a GET of 6 KB that did not change, loopback": (
         "ours: queue, engine, Google client, HTTP",
         "the bare GET: HttpClient.send",
+        "the bare GET of aiohttp: a second yardstick, without a bar",
+        "the same GET by the Google client, without the engine",
     ),
     "a look at each of many buckets of 6 KB that did not change, loopback": (
         "ours: lists of 1,000",
