@@ -50,6 +50,17 @@ def test_a_used_token_opens_no_second_session() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("is_signed_in", [False, True])
+def test_a_page_can_ask_whether_it_has_a_session(is_signed_in: bool) -> None:
+    async def main() -> None:
+        async with opened(is_signed_in=is_signed_in) as page:
+            found = await page.get("/sign-in")
+
+            assert found == {"signIn": "url", "isSignedIn": is_signed_in}
+
+    run(main())
+
+
 @pytest.mark.parametrize("route", [one for one in ROUTES if one.needs_session], ids=lambda route: route.handler)
 def test_without_a_session_nothing_is_told(route: Any) -> None:
     async def main() -> None:

@@ -65,7 +65,7 @@ function query(values: Record<string, string | number | null | undefined>): stri
 }
 
 export const api = {
-  signIn: (): Promise<{ signIn: "url" | "bearer" }> => request("GET", "/sign-in"),
+  signIn: (): Promise<{ signIn: "url" | "bearer"; isSignedIn: boolean }> => request("GET", "/sign-in"),
   session: (): Promise<Session> => request("GET", "/session"),
   login: (token: string): Promise<void> => request("POST", "/login", { token }),
   logout: (): Promise<void> => request("POST", "/logout"),

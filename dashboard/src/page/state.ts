@@ -81,6 +81,11 @@ export async function tryToken(token: string): Promise<boolean> {
 
 export async function open(): Promise<void> {
   try {
+    // Asked first: the browser would report a refused request for the session in its console.
+    if (!(await api.signIn()).isSignedIn) {
+      signIn.value = "needed";
+      return;
+    }
     session.value = await api.session();
     signIn.value = "done";
     loadError.value = null;

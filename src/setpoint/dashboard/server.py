@@ -179,9 +179,10 @@ class Dashboard:
         response.del_cookie(self._cookie, path="/", httponly=True, samesite="Strict", secure=self._options.is_secure)
         return response
 
-    async def _sign_in_options(self, _request: web.Request) -> web.StreamResponse:
+    async def _sign_in_options(self, request: web.Request) -> web.StreamResponse:
         """GET /sign-in"""
-        return answer(LoginOptions(sign_in=self._sign_in.way))
+        viewer = await self._viewer(request)
+        return answer(LoginOptions(sign_in=self._sign_in.way, is_signed_in=viewer is not None))
 
     async def _openapi(self, _request: web.Request) -> web.StreamResponse:
         """GET /openapi.json"""

@@ -78,6 +78,7 @@ class SharedBrowser:
         """A page without a session."""
         with self._context(DESKTOP, **options) as context:
             tab = Tab(context.new_page(), address)
+            tab.watch()
             tab.page.goto(address)
             yield tab
 

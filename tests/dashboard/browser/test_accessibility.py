@@ -68,6 +68,7 @@ def test_axe_finds_no_violation_at_the_sign_in(browser: SharedBrowser, tab: Tab)
         expect(stranger.page.get_by_label("Token")).to_be_visible()
 
         assert violations(stranger) == []
+        assert stranger.troubles == []
 
 
 def test_a_resource_is_found_and_opened_with_the_keyboard_alone(tab: Tab) -> None:

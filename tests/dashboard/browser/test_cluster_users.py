@@ -98,7 +98,6 @@ def stranger(browser: SharedBrowser, cluster_page: ClusterPage) -> Iterator[Tab]
     with browser.stranger(cluster_page.address) as tab:
         sign_in(tab, cluster_page.without_rights)
         expect(tab.page.locator(".stream-live")).to_be_visible()
-        tab.watch()
         yield tab
 
 

@@ -64,9 +64,13 @@ class SessionInfo(Model, frozen=True, kw_only=True):
 
 
 class LoginOptions(Model, frozen=True, kw_only=True):
-    """How to sign in: by the token of a URL that was printed, or by a bearer token of the cluster."""
+    """How to sign in: by the token of a URL that was printed, or by a bearer token of the cluster.
+
+    `is_signed_in`: the request has a session, so that there is no need to.
+    """
 
     sign_in: Literal["url", "bearer"]
+    is_signed_in: bool
 
 
 class LoginRequest(Model, frozen=True, kw_only=True):
