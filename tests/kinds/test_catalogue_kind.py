@@ -231,11 +231,12 @@ def test_a_wrong_spec_is_refused_with_the_field(name: str, spec: dict[str, Any],
 
 
 def test_a_field_without_a_member_can_be_switched_off_and_not_on() -> None:
-    kind = kind_of("ComputeNetwork")
+    kind = kind_of("ComputeInstanceTemplate")
+    spec = {"disk": [{"boot": True}], "machineType": "e2-micro"}
 
-    kind.check(resource(kind, {"deleteDefaultRoutesOnCreate": False}))
-    with pytest.raises(ManifestInvalid, match="deleteDefaultRoutesOnCreate cannot be set"):
-        kind.check(resource(kind, {"deleteDefaultRoutesOnCreate": True}))
+    kind.check(resource(kind, {**spec, "enableDisplay": False}))
+    with pytest.raises(ManifestInvalid, match="enableDisplay cannot be set"):
+        kind.check(resource(kind, {**spec, "enableDisplay": True}))
 
 
 @pytest.mark.parametrize(("word", "expected"), [("false", True), ("true", False)])

@@ -71,7 +71,9 @@ class _Session:
     def create(self) -> str:
         answer = ok(self.cloud.call(*creation(self.collection, self.wanted)))
         self.finish(answer, "create")
-        (key,) = set(self.cloud.google.state.objects) - self.containers
+        made = set(self.cloud.google.state.objects) - self.containers
+        # Without what the service makes in it: the first node pool of a cluster.
+        (key,) = (one for one in made if one.rpartition("/")[0].rpartition("/")[0] not in made)
         return key.partition("/")[2]
 
     def finish(self, answer: dict[str, Any], verb: str) -> None:
