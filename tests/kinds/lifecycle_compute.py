@@ -197,6 +197,9 @@ class NodePoolFixture(ComputeFixture):
         clusters = f"/container.googleapis.com/{self.prefix}/{CLUSTER.rpartition('/')[0]}"
         assert self.cloud.call("POST", clusters, cluster).status == 200
         self.cloud.advance(OPERATION_SECONDS)
+        # The one that a cluster is made with is not what this is about.
+        assert self.cloud.call("DELETE", f"{self.path.rpartition('/')[0]}/default-pool").status == 200
+        self.cloud.advance(OPERATION_SECONDS)
         self.cloud.journal.clear()
 
     def create_outside(self, value: Json) -> None:

@@ -54,7 +54,8 @@ async def _around(request: CommandRequest, session: "Session", depth: int) -> Re
     named = await session.graph(Selection(None, request.targets, request.namespace))
     async with session.reading() as engine:
         refs = [ref_of_target(one, request.namespace, engine) for one in request.targets]
-    assert all(any(node.ref == ref for node in named.nodes) for ref in refs)
+    known = {node.ref for node in named.nodes}
+    refs = [ref for ref in refs if ref in known]
     return surroundings(await session.graph(all_namespaces=True), refs, depth)
 
 

@@ -1,6 +1,7 @@
 """Manifests of live objects that no resource stands for yet, each with what its plan says."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 from setpoint.app import dry_run_apply
 from setpoint.core.unstructured import GroupKind
@@ -99,7 +100,7 @@ class LiveImport(SessionValue):
 
     manifests: tuple[ImportedManifest, ...]
     skipped: tuple[SkippedObject, ...] = ()
-    unlisted: Mapping[str, str] = {}
+    unlisted: Mapping[str, str] = field(default_factory=dict)
     # Whether each kind was asked for by its name: then one that cannot be listed is a failure.
     is_by_name: bool = True
 

@@ -169,6 +169,9 @@ def _external_text(text: str, ref: ReferenceFacts, kinds: Sequence[str], placed:
         return _account(text)
     name = next((found for one in kinds if (found := name_in(one, text))), "")
     match ref.form:
+        case "name" if name and text.startswith(_COMPUTE):
+            # What Compute Engine itself returns: it is taken, and read back, as the author wrote it.
+            return text
         case "name" | "link":
             full = name or full_name(kind, _image_name(text) if kind == "ComputeImage" else text, placed)
             is_compute = full.startswith("projects/") and group_of(kind) == _COMPUTE_GROUP
