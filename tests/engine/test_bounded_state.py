@@ -12,11 +12,12 @@ from setpoint.core.conditions import ConditionReason
 from setpoint.core.decide import Cookie
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import Json
+from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine.conditions import ReadyCondition, ReadyDetails, not_converged, with_conditions
 from setpoint.engine.contention.oscillation import Oscillations
 from setpoint.engine.kind import Location
 from setpoint.engine.resource import Resource
-from setpoint.engine.state import StoredState, WriteAttempt, bounded_server_defaults, known_server_defaults
+from setpoint.engine.state import StoredState, bounded_server_defaults, known_server_defaults
 from setpoint.engine.step.outcomes import Settled
 from setpoint.errors import BlockingLink
 from setpoint.testing.harness import ContractHarness, contract_harness

@@ -16,8 +16,9 @@ from setpoint.core.redaction import holds_secret_object, redact_record
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.step_record import bounded_record
 from setpoint.core.values.canonical import canonical, digest, same
-from setpoint.core.values.deferred_dataclass import dataclass, replace
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.write_attempt import MAX_FIELDS_BYTES, WriteAttempt
 from setpoint.engine.contention.intent_flips import NO_FLIPS, IntentFlips
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.kind import Location, RemoteOperation
@@ -42,28 +43,8 @@ _ENGINE_MEMBERS: Final = frozenset(
 )
 
 
-# The most bytes of a list or map of fields.
-_MAX_FIELDS_BYTES: Final = 2048
 # A longer request to reconcile is echoed by its digest.
 _MAX_REQUEST_BYTES: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class WriteAttempt:
-    """The fields sent so far for one intent; once none is left to send, the cookie at which some still differed."""
-
-    intent: str
-    sent: tuple[str, ...] = ()
-    unconverged_at: Cookie | None = None
-    # The names of writes that had too many fields to list: all fields of such a write count as sent.
-    sent_writes: tuple[str, ...] = ()
-
-    def with_sent(self, write: str, paths: tuple[str, ...]) -> "WriteAttempt":
-        """The attempt once the write of this name has been sent, with the fields at `paths`."""
-        sent = tuple(dict.fromkeys((*self.sent, *paths)))
-        if len(canonical(sent)) <= _MAX_FIELDS_BYTES:
-            return replace(self, sent=sent)
-        return replace(self, sent_writes=tuple(dict.fromkeys((*self.sent_writes, write))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +173,9 @@ FURTHER_DEFAULTS: Final = ""
 
 def bounded_server_defaults(found: Mapping[str, str]) -> Mapping[str, str]:
     """Server defaults as they are stored; of many, the first ones, and the number and digest of the others."""
-    if FURTHER_DEFAULTS in found or len(canonical(found)) <= _MAX_FIELDS_BYTES:
+    if FURTHER_DEFAULTS in found or len(canonical(found)) <= MAX_FIELDS_BYTES:
         return found
-    first, room = dict[str, str](), _MAX_FIELDS_BYTES
+    first, room = dict[str, str](), MAX_FIELDS_BYTES
     for path, value in found.items():
         room -= len(canonical({path: value}))
         if room < 0:
@@ -298,13 +279,16 @@ def _attempt(data: JsonObject) -> WriteAttempt | None:
     unconverged_at = Cookie.parse(data.get("stuckAt"))
     if unconverged_at is not None:
         return WriteAttempt(intent, unconverged_at=unconverged_at)
-    return WriteAttempt(intent, _texts(data.get("sent")), None, _texts(data.get("sentWrites")))
+    sent, pending = _texts(data.get("sent")), _texts(data.get("pending"))
+    return WriteAttempt(intent, sent, None, _texts(data.get("sentWrites")), pending)
 
 
 def _attempt_data(attempt: WriteAttempt) -> Json:
     data: dict[str, Json] = {"intent": attempt.intent, "sent": list(attempt.sent)}
     if attempt.sent_writes:
         data["sentWrites"] = list(attempt.sent_writes)
+    if attempt.pending:
+        data["pending"] = list(attempt.pending)
     if attempt.unconverged_at is not None:
         data["stuckAt"] = str(attempt.unconverged_at)
     return data

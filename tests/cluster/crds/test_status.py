@@ -8,11 +8,12 @@ from setpoint.app.kinds import described_types
 from setpoint.core.decide import Cookie
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
+from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine.conditions import UP_TO_DATE, failure, with_conditions
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS
 from setpoint.engine.kind import Location, Reconciliation, RemoteOperation, ResourceType
 from setpoint.engine.owner import Owner
-from setpoint.engine.state import StoredState, WriteAttempt
+from setpoint.engine.state import StoredState
 from setpoint.errors import RemoteRefused
 from tests.cluster.crds.resources import CustomResources, manifest
 from tests.cluster.crds.wrong_manifests import RIGHT

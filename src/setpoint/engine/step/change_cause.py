@@ -58,10 +58,13 @@ def report_drift(plan: Plan, intent: str, context: StepContext, *, is_there: boo
     """Reports the fields of the live object that another writer changed, or that it deleted the object."""
     is_deleted = plan.reason is DecisionReason.DELETED
     changes = (*plan.changes, *plan.withheld)
-    # With both changed, it is not known which fields are the author's.
+    # With both changed, it is not known which fields are the author's, but for those of an update under way.
     is_drift = plan.decision is Decision.BOTH or write_cause(plan.decision, intent, context) is ChangeCause.DRIFT
     drifted = [change for change in changes if is_there and is_drift and not _is_server_default(change, context.state)]
-    fields = [str(change.path) for change in drifted]
+    attempt = context.state.attempt if plan.decision is Decision.BOTH else None
+    fields = [
+        name for name in (str(change.path) for change in drifted) if not (attempt and attempt.explains(name, intent))
+    ]
     context.engine.reporter.drift(StepSubject.of(context), fields, is_deleted=is_deleted)
 
 

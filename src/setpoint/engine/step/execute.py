@@ -5,11 +5,12 @@ A creation and a long-running operation are on record before the step continues,
 
 from typing import Any, NoReturn, TypeAlias, assert_never
 
-from setpoint.core.decide import DecisionReason
+from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange, redacted_change
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.redaction import REDACTED
 from setpoint.core.values.deferred_dataclass import dataclass, replace
+from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsCreationMark, SupportsServiceIds, SupportsWriteRecord
 from setpoint.engine.claims.claim import confirm_claim, release_claim
@@ -26,7 +27,7 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.management import Management
-from setpoint.engine.state import StoredState, WriteAttempt, location_in
+from setpoint.engine.state import StoredState, location_in
 from setpoint.engine.step.change_cause import ChangeCause, flips_after, write_cause
 from setpoint.engine.step.finish import begun_action, plan_events, records_creation, step_record
 from setpoint.engine.step.plan import (
@@ -70,10 +71,10 @@ async def execute_plan(
         answer = await _send_first(planned, observed, context, is_new=is_new)
         await _keep_issued(answer, context)
         operation = answer if isinstance(answer, RemoteOperation) else None
-        context = replace(context, state=replace(_after_sending(context.state, write, intent, operation), flips=flips))
+        state = _after_sending(context.state, planned.plan, intent, operation)
+        context = replace(context, state=replace(state, flips=flips))
         if operation is not None:
-            record = step_record(context, first)
-            await stop_for_operation(operation, replace(context, state=replace(context.state, step=record)), first)
+            await _stop_with_record(operation, context, _sent_of(first, planned.plan.writes[1:]))
         first = _with_answer(first, answer, intent, observed, context)
         found = at_own_location(context, intent, await _observe_after(answer, write, intent, context))
         context, intent, observed = found.context, found.intent, found.observed
@@ -86,6 +87,22 @@ async def execute_plan(
             context = await with_dry_run(first.decision, intent, observed, context)
         planned = effective_plan(first.decision, intent, observed, context, with_kept=False)
     return ExecutedPlan(context, observed, first, planned)
+
+
+def _sent_of(plan: Plan, pending: tuple[PlannedWrite, ...]) -> Plan:
+    """The plan with what of it was sent: a later step sends and records the rest."""
+    left = {change.path for write in pending for change in write.changes}
+    if not left:
+        return plan
+    return replace(
+        plan, writes=tuple(one for one in plan.writes if not one.changes or not {c.path for c in one.changes} <= left)
+    )
+
+
+async def _stop_with_record(operation: RemoteOperation, context: KindStepContext, sent: Plan) -> NoReturn:
+    """Ends the step with the operation and what was sent on record."""
+    record = step_record(context, sent)
+    await stop_for_operation(operation, replace(context, state=replace(context.state, step=record)), sent)
 
 
 def _with_answer(
@@ -235,15 +252,15 @@ async def _send(write: PlannedWrite, intent: Intent, observed: LiveObservation, 
             assert_never(write.action)
 
 
-def _after_sending(
-    before: StoredState, write: PlannedWrite, intent: Intent, operation: RemoteOperation | None
-) -> StoredState:
-    attempt = before.attempt
+def _after_sending(before: StoredState, plan: Plan, intent: Intent, operation: RemoteOperation | None) -> StoredState:
+    attempt, write = before.attempt, plan.writes[0]
     if attempt is None or attempt.intent != intent.digest or attempt.unconverged_at is not None:
         attempt = WriteAttempt(intent.digest)
     # A creation sends everything at once: what differs after it has not been sent as a change of its own.
     sent = () if write.action is Action.CREATE else tuple(str(change.path) for change in write.changes)
     attempt = attempt.with_sent(write.name, sent)
+    if plan.decision in (Decision.INTENT_CHANGED, Decision.REVISED):
+        attempt = attempt.with_pending(tuple(str(change.path) for one in plan.writes[1:] for change in one.changes))
     versions = intent.resolved.versions
     # The secrets of later writes are still to be sent.
     sent_versions = (

@@ -12,6 +12,7 @@ from setpoint.core.step_record import bounded_record, paths_digest, withheld_pat
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine import conditions
 from setpoint.engine.conditions import ReadyCondition, join_names, retained_message
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS, Oscillations
@@ -21,7 +22,7 @@ from setpoint.engine.kind import Absent, Intent, LiveObservation, Present, Recon
 from setpoint.engine.management import MANAGEMENT, Management
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.sets.resource_set import source_of
-from setpoint.engine.state import AppliedIntent, StoredState, WriteAttempt, outputs_in
+from setpoint.engine.state import AppliedIntent, StoredState, outputs_in
 from setpoint.engine.step.change_cause import report_drift, unspecified_digests
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.observe import body_digest_to_keep, cache_as_idle

@@ -14,12 +14,13 @@ from setpoint.core.values.canonical import digest
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
+from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine.capabilities import SupportsAliases, SupportsCreationCheck, SupportsDryRun, SupportsForesight
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.intent import is_only_revised
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Reconciliation
 from setpoint.engine.management import Management
-from setpoint.engine.state import StoredState, WriteAttempt, known_server_defaults
+from setpoint.engine.state import StoredState, known_server_defaults
 from setpoint.engine.step.change_cause import ChangeCause, change_cause, unspecified_digests
 from setpoint.engine.step.hold import held_fields, withhold
 
@@ -57,7 +58,8 @@ async def plan_observation(
     planned = effective_plan(decision, intent, observed, context)
     if planned.plan.is_fast_path:
         return context, planned
-    plan = _with_reason(planned.plan, intent, observed, context, is_created=is_created)
+    plan = _continued(planned.plan, intent, context)
+    plan = _with_reason(plan, intent, observed, context, is_created=is_created)
     return context, replace(planned, plan=replace(plan, retained=_retained(plan, intent, observed, context)))
 
 
@@ -71,6 +73,15 @@ def _decide(intent: Intent, observed: LiveObservation, context: KindStepContext)
     # The same bytes are the same object: only the new revision reads it otherwise.
     is_same_body = is_revised and state.body is not None and observed.body == state.body
     return decide(cookie, intent.digest, cookie.live if is_same_body else live, is_revised=is_revised)
+
+
+def _continued(plan: Plan, intent: Intent, context: KindStepContext) -> Plan:
+    """The plan, which may be the rest of an update that an earlier step began: its own writes are no drift."""
+    attempt = context.state.attempt
+    if attempt is None:
+        return plan
+    differing = (str(change.path) for change in (*plan.changes, *plan.withheld))
+    return replace(plan, decision=attempt.continued(plan.decision, intent.digest, differing))
 
 
 def _with_reason(

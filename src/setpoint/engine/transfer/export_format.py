@@ -19,6 +19,7 @@ from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
+from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine.contention.oscillation import Oscillations
 from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
@@ -28,7 +29,6 @@ from setpoint.engine.state import (
     RECONCILE_REQUESTED,
     AppliedIntent,
     StoredState,
-    WriteAttempt,
 )
 from setpoint.errors import ManifestInvalid, NotJson
 
