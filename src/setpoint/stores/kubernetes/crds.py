@@ -30,7 +30,7 @@ _WRITTEN_WHOLE: Final = (ENGINE_STATE, LAST_GENERATED)
 _READY: Final = ".status.conditions[?(@.type=='Ready')]"
 _CONTESTED: Final = ".status.conditions[?(@.type=='Contested')]"
 _STEP: Final = f".status.{ENGINE_STATE}.step"
-# Config Connector's columns, which calls the reason "Status"; then what `setpoint get -o wide` reads from the same record.
+# Config Connector's columns, which calls the reason "Status"; and what `setpoint get -o wide` reads from the record.
 # A printer column shows a stored value: what is put together from several (DRIFTED), or known to a process alone
 # (NEXT LOOK), cannot be one.
 COLUMNS: Final[tuple[JsonObject, ...]] = (

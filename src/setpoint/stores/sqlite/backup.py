@@ -84,7 +84,7 @@ def checked_record(copy: Path, shown: Path) -> BackupRecord:
     return record
 
 
-def require_whole(connection: sqlite3.Connection, shown: Path, advice: str = "restore it from a backup") -> None:
+def require_whole(connection: sqlite3.Connection, shown: Path, advice: str) -> None:
     """StoreError, with the advice, when SQLite finds damage."""
     with sqlite_errors(shown):
         found = [text for (text,) in connection.execute("PRAGMA integrity_check(3)")]
@@ -164,7 +164,7 @@ def _copy(source: sqlite3.Connection, fresh: Path, progress: Progress) -> None:
 def _complete(fresh: Path, now: str, store: Path) -> BackupRecord:
     """Checks the copy, and adds the record."""
     with sqlite_errors(store), closing(_connect(fresh)) as connection:
-        require_whole(connection, store)
+        require_whole(connection, store, "restore it from a backup")
         version = require_setpoint_file(connection, store)
         digest, rows = content_digest(connection)
         row = connection.execute("SELECT 1 FROM bodies WHERE sealed IS NOT NULL LIMIT 1").fetchone()
