@@ -17,7 +17,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 # Compiled modules and rewritten asserts are kept from one run to the next.
 unexport PYTHONDONTWRITEBYTECODE
 # The folders below tests whose tests start other processes: commands, servers, Terraform; and those of the docs.
-OTHER_PROCESSES := benchmarks cli cluster conformance dashboard/browser deployment docs forking scenarios soak terraform
+OTHER_PROCESSES := benchmarks cli cluster collector conformance dashboard/browser deployment docs forking scenarios soak terraform
 
 define find_python
 for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
@@ -46,7 +46,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check quick cover test cluster-assets laws contracts recordings soak bench demo dist ci format manifests docs dashboard dashboard-images official-clients catalogue lock clean
+.PHONY: help setup check quick cover test cluster-assets laws contracts recordings soak bench demo dist ci format manifests docs dashboard dashboard-images official-clients collector catalogue lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -132,6 +132,10 @@ dashboard-images: setup ## Take the pictures of the dashboard in docs/images ane
 
 official-clients: .venv-clients/.setpoint ## Google's own clients of five services against the local cloud, in an environment of its own
 	.venv-clients/bin/pytest tests/official_clients $(ARGS)
+
+collector: setup ## Traces into a real OpenTelemetry Collector, which is built first: a minute, once
+	$(BIN)/python -m tests.collector.collector
+	SETPOINT_REQUIRE_COLLECTOR=1 $(BIN)/pytest tests/collector $(ARGS)
 
 catalogue: .venv-catalogue/.packages ## Write the catalogue of Google's kinds anew from tools/catalogue, and say what changed
 	.venv-catalogue/bin/python -m tools.catalogue

@@ -83,9 +83,10 @@ def test_anything_else_is_refused_with_what_to_write(text: str) -> None:
 
 
 def test_what_names_no_resource_is_refused(workspace: Workspace) -> None:
-    done = [workspace.run("history", word) for word in ("StorageBucket", "Nothing/one")]
+    done = [workspace.run("history", word) for word in ("StorageBucket", "Nothing/one", "StorageBucket/mistyped")]
 
-    assert [one.returncode for one in done] == [1, 1]
+    assert [one.returncode for one in done] == [1, 1, 1]
+    assert "StorageBucket mistyped is not declared here" in done[2].stderr
     assert "write KIND/NAME" in done[0].stderr
     assert "Nothing" in done[1].stderr
 

@@ -81,7 +81,8 @@ def test_labels_prune_what_has_them_and_belongs_to_no_set(workspace: Workspace) 
     ("options", "message"),
     [
         (("--prune",), "name a set with --set NAME, or labels with -l KEY=VALUE"),
-        (("--prune", "--set", "a", "-l", "a=b"), "name a set with --set NAME, or labels with -l KEY=VALUE"),
+        (("--prune", "--set", "a", "-l", "a=b"), "--set a and -l say different things of what is pruned"),
+        (("--set", ""), "a set cannot be called ''"),
         (("-l", "a=b"), "-l says what is pruned: write it with --prune"),
         (("--prune", "-l", "a in (b)"), "is no label: write key=value"),
         (("--set", "no name"), "a set cannot be called 'no name'"),

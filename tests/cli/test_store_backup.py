@@ -64,7 +64,8 @@ def test_a_backup_of_a_store_in_use_has_the_digest_that_a_restore_checks(workspa
 
 def test_wrong_input_is_one_line_that_says_what_to_do(workspace: Workspace) -> None:
     assert workspace.run("backup", "kept.db").stderr == (
-        f"error: there is no folder {workspace.folder}/.setpoint: make it, or name a store in another folder\n"
+        f"error: there is no store at {workspace.folder}/.setpoint/state.db: "
+        "apply something first, or name another store\n"
     )
     workspace.apply(bucket("logs"))
     assert workspace.run("backup", "kept.db").returncode == 0

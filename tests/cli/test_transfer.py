@@ -193,7 +193,7 @@ def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_fi
             ["export", "Secret/s"],
             "a Secret is exported with the resources that refer to it: name those, and --with-secrets",
         ),
-        (["import"], "nothing to import: name an export with -f, or - for standard input"),
+        (["import"], "nothing to import: name kinds, such as StorageBucket, or an export with -f"),
         (["import", "-f", "nosuch.yaml"], "nosuch.yaml: No such file or directory: name a file, a folder or - for"),
         (["import", "-f", "empty.yaml"], "no export in empty.yaml: `setpoint export` makes one"),
         (["import", "-f", "manifest.yaml"], "manifest.yaml:1: this is no export: `setpoint export` makes one"),

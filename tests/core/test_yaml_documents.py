@@ -92,6 +92,10 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("\tx: 1", "a.yaml:1: a tab is used as indentation, which YAML forbids: write spaces"),
         ("a:\n\tb: 1\n", "a.yaml:2: a tab is used as indentation, which YAML forbids: write spaces"),
         ("a:\n  b: 1\n  \tc: 2\n", "a.yaml:3: a tab is used as indentation, which YAML forbids: write spaces"),
+        (
+            "a: 1\n<<<<<<< HEAD\nb: 2\n=======\nb: 3\n>>>>>>> theirs\n",
+            "a.yaml:2: a merge conflict begins here: resolve it, and take out its marks",
+        ),
         ("a: {{ b }}\n", r"a.yaml:1: this is a template \({{ … }}\), and no YAML yet: render the template first"),
         ("a:\n- {{ b }}-c\n", "a.yaml:2: this is a template"),
         ("{{- if .a }}\nb: 1\n{{- end }}\n", "a.yaml:1: this is a template"),

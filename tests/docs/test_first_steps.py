@@ -40,6 +40,14 @@ def test_a_reader_gets_from_nothing_to_deleted(shell: ReaderShell) -> None:
             assert is_shown(printed, shown), f"$ {line}\n{printed}"
 
 
+@pytest.mark.parametrize("page", sorted(_PAGE.parent.glob("*.md")), ids=lambda page: page.name)
+def test_no_command_of_a_tutorial_asks_its_reader(page: Path) -> None:
+    """Tests have no terminal, and a reader has: there a deletion asks, and prints what the page does not show."""
+    lines = [line for line, _ in TYPED.findall(page.read_text(encoding="utf-8"))]
+
+    assert [line for line in lines if line.startswith("setpoint delete") and "--yes" not in line] == []
+
+
 def _run(shell: ReaderShell, line: str) -> str:
     if line == _INSTALL:
         return install_setpoint(shell.home / "venv")

@@ -151,6 +151,20 @@ def test_a_page_that_was_found_is_opened(tab: Tab) -> None:
     assert tab.text("h1").startswith("Owned resources")
 
 
+def test_the_copy_button_takes_commands_without_prompts_and_output(site: Path, tab: Tab) -> None:
+    tab.page.goto((site / "tutorials/first-steps.html").as_uri())
+    tab.page.evaluate("document.addEventListener('copy', () => { window.copied = `${document.getSelection()}` })")
+    tab.page.locator("button.md-code__button").first.click()
+
+    lines = tab.page.evaluate("window.copied").split("\n")
+    assert [line for line in lines if line] == [
+        "python3 -m venv venv",
+        ". venv/bin/activate",
+        "pip install ./setpoint google-cloud-storage",
+        "setpoint version",
+    ]
+
+
 @pytest.mark.parametrize(
     ("page", "text", "on_the_site"),
     [

@@ -1,54 +1,22 @@
 """The language server that editors use for YAML, as a process: what it says of a text, and what it shows on hover."""
 
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
-from tempfile import mkdtemp
 from types import TracebackType
 from typing import Any, Final, Self
 
-import pytest
+from tests.editor.node_packages import installed
 
 _HERE: Final = Path(__file__).parent
-_FILES: Final = ("package.json", "package-lock.json", ".npmrc")
-_CACHE: Final = Path.home() / ".cache" / "setpoint"
-
-
-def installed() -> Path:
-    """The folder of the packages, which npm installs once; without Node the test is skipped, or fails in CI."""
-    npm = shutil.which("npm")
-    if npm is None:
-        missing = "there is no Node.js with npm on the PATH"
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
-    pinned = b"".join((_HERE / name).read_bytes() for name in _FILES)
-    folder = _CACHE / f"editor-{sha256(pinned).hexdigest()[:16]}"
-    if not folder.exists():
-        _CACHE.mkdir(parents=True, exist_ok=True)
-        # Another process may do the same: the folder appears whole.
-        made = Path(mkdtemp(dir=_CACHE))
-        for name in _FILES:
-            shutil.copy(_HERE / name, made)
-        subprocess.run(
-            [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=made, check=True, capture_output=True
-        )
-        try:
-            made.rename(folder)
-        except OSError:
-            shutil.rmtree(made)
-    return folder
 
 
 class LanguageServer:
     """A client of the server, with one schema for every file."""
 
     def __init__(self, schema: Path) -> None:
-        program = installed() / "node_modules" / "yaml-language-server" / "bin" / "yaml-language-server"
+        program = installed(_HERE) / "node_modules" / "yaml-language-server" / "bin" / "yaml-language-server"
         self._process = subprocess.Popen(
             ["node", str(program), "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )

@@ -19,6 +19,12 @@ _PROJECT: Final = "some-project"
 _REGION: Final = "europe-west1"
 # How many of each of the kinds below.
 _EACH: Final = 12
+# The roles in each policy that another tool has set.
+_POLICIES: Final = {
+    "/storage/v1/b/shop-1/iam": ("roles/storage.objectViewer", "roles/storage.admin"),
+    f"/pubsub.googleapis.com/v1/projects/{_PROJECT}/topics/shop-1:setIamPolicy": ("roles/pubsub.publisher",),
+    f"/cloudresourcemanager.googleapis.com/v1/projects/{_PROJECT}:setIamPolicy": ("roles/logging.viewer",),
+}
 
 
 def _manifest(group: str, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -222,3 +228,47 @@ _SINK: Final = {
     "destination": {"storageBucketRef": {"external": "storage.googleapis.com/logs"}},
     "filter": "severity>=ERROR",
 }
+
+
+def test_policies_of_what_is_imported_and_of_the_project_are_imported_and_nothing_changes() -> None:
+    asyncio.run(_import_policies())
+
+
+async def _import_policies() -> None:
+    async with _google() as world:
+        made = {one["kind"]: one for one in _fleet(1)}
+        bucket, topic, account = made["StorageBucket"], made["PubSubTopic"], made["IAMServiceAccount"]
+        async with _open(world) as session:
+            (await session.apply(bucket, topic, account)).raise_for_failures()
+        member: dict[str, Any] = {"role": "roles/logging.viewer", "members": ["user:jo@example.com"]}
+        condition: dict[str, Any] = {"title": "until", "expression": "request.time < timestamp('2030-01-01T00:00:00Z')"}
+        for path, roles in _POLICIES.items():
+            bindings = [{**member, "role": role} for role in roles]
+            bindings[0] |= {"condition": condition} if "cloudresourcemanager" in path else {}
+            policy = {"bindings": bindings, "version": 3}
+            is_bucket = path.endswith("/iam")
+            answer = world.cloud.call("PUT" if is_bucket else "POST", path, policy if is_bucket else {"policy": policy})
+            assert answer.status == 200, answer
+
+        kinds = ("IAMPolicy", "StorageBucket", "PubSubTopic", "IAMServiceAccount")
+        found = await _import(world, ImportQuery(_PROJECT, kinds))
+        everything = await _import(world, ImportQuery(_PROJECT))
+
+        policies = {one.ref.name: one for one in found.manifests if one.ref.kind == "IAMPolicy"}
+        assert {one.outcome for one in found.manifests} == {ImportOutcome.UNCHANGED}
+        assert {name: _spec(one)["resourceRef"] for name, one in policies.items()} == {
+            "storagebucket-shop-1": {"kind": "StorageBucket", "name": "shop-1"},
+            "pubsubtopic-shop-1": {"kind": "PubSubTopic", "name": "shop-1"},
+            f"project-{_PROJECT}": {"kind": "Project", "external": f"projects/{_PROJECT}"},
+        }
+        assert _spec(policies[f"project-{_PROJECT}"])["bindings"] == [{**member, "condition": condition}]
+        assert [one for one in everything.manifests if one.ref.kind == "IAMPolicy"] == []
+        world.cloud.journal.clear()
+        async with _open(world) as session:
+            applied = await session.apply([one.manifest for one in found.manifests])
+            again = await session.plan()
+        assert {one.outcome.value for one in applied} == {"adopted"}
+        assert again.is_done
+        # The policy of a project is read by POST.
+        posted = [one.path for one in world.cloud.journal.entries if one.method != "GET"]
+        assert {path.rpartition(":")[2] for path in posted} == {"getIamPolicy"}

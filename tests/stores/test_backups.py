@@ -135,6 +135,8 @@ def test_only_the_owner_reads_a_backup_and_none_is_replaced_unless_it_is_said(st
         (lambda _: b"no database at all" * 1000, "is no backup, or damaged"),
         (lambda whole: whole.replace(b'"name":"a"', b'"name":"z"'), "was changed since the backup was made"),
         (lambda whole: whole[:4096] + b"\x00" * 4096 + whole[8192:], "damaged"),
+        # A value that an index has, too.
+        (lambda whole: whole[::-1].replace(b"tluafed", b"tluafex", 1)[::-1], "nothing was replaced; name another"),
     ],
 )
 def test_what_is_no_whole_backup_is_refused_and_the_store_stands(

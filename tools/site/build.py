@@ -12,6 +12,7 @@ from tools.site.pages import write_pages
 
 _FOLDER: Final = Path(__file__).parent
 _CONFIGURATION: Final = "mkdocs.yml"
+_STYLES: Final = "assets/extra.css"
 # From a folder, browsers start no worker: the search needs a stand-in, which the theme loads from another host.
 _REMOTE_WORKER: Final = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"[^>]*></script>')
 _WORKER: Final = "assets/javascripts/frame-worker.js"
@@ -26,6 +27,8 @@ def build_site(repository: Path, output: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="setpoint-site-") as name:
         workspace = Path(name)
         write_pages(repository, workspace / "docs")
+        (workspace / "docs" / _STYLES).parent.mkdir(exist_ok=True)
+        shutil.copyfile(_FOLDER / Path(_STYLES).name, workspace / "docs" / _STYLES)
         shutil.copyfile(_FOLDER / _CONFIGURATION, workspace / _CONFIGURATION)
         command = [sys.executable, "-m", "zensical", "build", "--strict"]
         done = subprocess.run(command, cwd=workspace, capture_output=True, text=True, check=False)

@@ -106,11 +106,16 @@ def _filter_of(options: dict[str, Any]) -> "ResourceFilter | None":
 
 def _scope_of(options: dict[str, Any]) -> "SetScope | None":
     """The set or the labels that a command names; ManifestInvalid for options that do not go together."""
-    names = ("set_name", "labels", "prune", "adopt", "allow_empty")
-    if "prune" not in options or not any(options.get(name) for name in names):
+    names = ("labels", "prune", "adopt", "allow_empty")
+    is_named = options.get("set_name") is not None
+    if "prune" not in options or not (is_named or any(options.get(name) for name in names)):
         return None
+    from setpoint.engine.sets.resource_set import require_set_name
     from setpoint.library.sets.scope import SetScope, parse_labels
 
+    if is_named:
+        # A variable of a script may be empty: that is no command without a set.
+        require_set_name(options["set_name"])
     if _selects_declared(options):
         return None
     if options["labels"] and not options["prune"]:

@@ -350,6 +350,8 @@ class LiveIdentity:
     documented: Mapping[Path, Json] = field(default_factory=dict)
     # Whether the spec has to have the id, though it may be the name of the resource: the service makes the ids.
     needs_id: bool = False
+    # What the resource is to be called, where it has no id.
+    name: str = ""
 
 
 @runtime_checkable

@@ -101,7 +101,7 @@ class Informer:
             before, after = self._index.put(resource)
         except SetpointError as error:
             # One resource that cannot be summed up must not stop all others.
-            _log.warning("resource left out", extra={"ref": ref, "why": str(error)})
+            _log.warning("resource left out", extra={"ref": str(ref), "why": str(error)})
             self._drop(ref)
             return
         if before is None or before.revision != after.revision:

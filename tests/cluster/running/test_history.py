@@ -46,6 +46,12 @@ def test_the_history_of_a_cluster_is_the_last_step_and_the_events(shared_harness
     shown = json.loads(shared_harness.setpoint("get", _TARGET, "-o", "json").stdout)
     assert shown["status"]["setpoint"]["look"] == {"last": step["at"]}
 
+    # The columns of kubectl say the same of the record.
+    header, row = kubectl("get", "storagebucket", "remembered", "-o", "wide").splitlines()
+    columns = {name: row[header.index(name) :].lstrip() for name in ("FOUND", "LAST LOOK")}
+    assert columns["FOUND"].startswith(step["decision"])
+    assert columns["LAST LOOK"][0].isdigit()
+
     text = shared_harness.setpoint("history", _TARGET)
     assert text.stdout.splitlines()[0].split() == ["WHEN", "WHAT", "BY", "RESULT"]
     assert "COLDLINE" in text.stdout

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from setpoint.runtime.metrics.catalogue import DEFINITIONS
 from tests.cli.workspace import Workspace, bucket, user_environment
 from tests.cluster.polling import until
 from tests.deployment.monitoring.prometheus_server import PrometheusServer, running_prometheus
+from tests.editor.node_packages import installed
 
 FILE: Final = Path("deploy/grafana/setpoint.json")
 RULES: Final = Path("deploy/prometheus/rules.yaml").absolute()
@@ -92,8 +94,34 @@ def test_every_metric_of_the_dashboard_is_in_the_catalogue() -> None:
 def test_every_variable_asks_for_a_metric_and_a_label_that_exist() -> None:
     for variable in dashboard()["templating"]["list"]:
         if variable["type"] == "query":
-            name, label = re.fullmatch(r"label_values\((\w+)(?:\{.*\})?, (\w+)\)", variable["definition"]).groups()  # type: ignore[union-attr]
+            name, label = re.fullmatch(r"label_values\((\w+)(?:\{.*\})?, (\w+)\)", variable["query"]["query"]).groups()  # type: ignore[union-attr]
             assert label == "job" or label in DEFINITIONS[name].labels
+
+
+# Enumerations in Grafana's types are those of TypeScript, which no literal is of: they stand for their values.
+_TYPED: Final = """import type {{ Dashboard }} from "@grafana/schema";
+type Plain<T> = T extends string ? `${{T}}` : T extends number | boolean | null | undefined ? T
+  : T extends (infer E)[] ? Plain<E>[] : T extends object ? {{ [K in keyof T]: Plain<T[K]> }} : T;
+export const dashboard: Plain<Dashboard> = {dashboard};
+"""
+
+
+def _problems_of(found: object, folder: Path) -> str:
+    """What Grafana's own types say of a dashboard: fields that it does not have, and values of another type."""
+    packages = installed(Path(__file__).parent / "grafana") / "node_modules"
+    (folder / "node_modules").symlink_to(packages)
+    (folder / "dashboard.ts").write_text(_TYPED.format(dashboard=json.dumps(found, indent=1)), encoding="utf-8")
+    options = ("--noEmit", "--strict", "--skipLibCheck", "--module", "esnext", "--moduleResolution", "bundler")
+    command = ["node", str(packages / "typescript/bin/tsc"), *options, "--target", "es2022", "dashboard.ts"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+
+
+def test_the_dashboard_is_of_the_types_of_grafana(tmp_path: Path) -> None:
+    assert _problems_of(dashboard(), tmp_path) == ""
+
+
+def test_a_field_that_grafana_does_not_have_is_found(tmp_path: Path) -> None:
+    assert "'\"panelz\"' does not exist" in _problems_of({**dashboard(), "panelz": []}, tmp_path)
 
 
 def test_the_dashboard_has_the_form_that_grafana_imports() -> None:

@@ -228,13 +228,28 @@ def test_figures_say_when_a_source_was_good_and_when_it_failed() -> None:
     assert figures.failures == 4
 
 
-def test_a_set_of_another_source_is_refused_unless_it_is_adopted() -> None:
-    world = new_world("one")
-    _run(world, {"a.yaml": secret("a")})
+def _move(world: SetWorld) -> None:
+    """The set comes from another source from here on."""
     moved = GivenSource("one")
     moved.name = "elsewhere"
     named = [type(one)("one", moved) for one in world.sync._sources]
     world.sync = type(world.sync)(named, world.engine, world.sync._options)
+
+
+def test_a_set_of_which_every_version_was_refused_may_come_from_another_source() -> None:
+    world = new_world("one")
+    _run(world, {"a.yaml": "kind: ["})
+    _move(world)
+
+    asyncio.run(world.sync.check())
+
+    assert _record(world).state is SetState.FAILED
+
+
+def test_a_set_of_another_source_is_refused_unless_it_is_adopted() -> None:
+    world = new_world("one")
+    _run(world, {"a.yaml": secret("a")})
+    _move(world)
 
     with pytest.raises(UserError, match="the set one was declared from given:one, and this is given:elsewhere"):
         asyncio.run(world.sync.check())

@@ -133,9 +133,10 @@ def test_every_field_of_a_grant_is_described_required_and_closed() -> None:
 
 def test_a_list_shows_ready_reason_and_age() -> None:
     (version,) = GADGET["spec"]["versions"]
-    shown = [one["name"] for one in version["additionalPrinterColumns"] if not one.get("priority")]
+    columns = version["additionalPrinterColumns"]
 
-    assert shown == ["Ready", "Reason", "Status Age", "Age"]
+    assert [one["name"] for one in columns if not one.get("priority")] == ["Ready", "Reason", "Status Age", "Age"]
+    assert [one["name"] for one in columns if one.get("priority")] == ["Found", "Contested", "Last Look", "Message"]
 
 
 def test_the_engine_s_fields_are_in_every_status() -> None:

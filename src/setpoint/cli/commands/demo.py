@@ -5,8 +5,9 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from difflib import ndiff
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -30,7 +31,7 @@ _COMMANDS: Final = {command.__name__: command for command in (apply, delete, exp
 
 def run_demo(svg: str | None = None) -> None:
     """Runs the demo, and draws it to the file `svg` when one is named."""
-    console = SafeConsole(record=svg is not None, width=110 if svg else None)
+    console = SafeConsole() if svg is None else _PictureConsole(record=True, width=110)
     asyncio.run(_play(console))
     if svg is not None:
         console.save_svg(svg, title="setpoint demo", code_format=SVG_TEMPLATE, unique_id="setpoint")
@@ -40,6 +41,14 @@ async def _play(console: SafeConsole) -> None:
     async with _open_session(console) as session:
         for part in (_declare, _drift, _ignore, _unmanage, _refuse, _delete):
             await part(session)
+
+
+class _PictureConsole(SafeConsole):
+    """A console for a picture: it has no more columns than are seen, so that long lines are wrapped."""
+
+    def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401  # those of Console
+        """See Console."""
+        super().print(*objects, **{**options, "soft_wrap": False})
 
 
 class DemoClock(SystemClock):
@@ -75,9 +84,14 @@ class DemoSession:
         self.request.console.print(Text(f"\n{text}", style="bold cyan"))
 
     def write(self, location: str = "EU", **annotations: str) -> None:
-        """Writes the author's manifest."""
+        """Writes the author's manifest, and prints the lines in which it differs from the one before."""
         lines = [f"    {key}: {value}" for key, value in annotations.items()]
-        self._file.write_text(_manifest(location, lines), encoding="utf-8")
+        text = _manifest(location, lines)
+        before = self._file.read_text(encoding="utf-8") if self._file.exists() else text
+        self._file.write_text(text, encoding="utf-8")
+        for line in ndiff(before.splitlines(), text.splitlines()):
+            if line.startswith(("+ ", "- ")):
+                self.request.console.print(Text(line, style="green" if line[0] == "+" else "red"))
 
     def show_manifest(self) -> None:
         """Prints the author's manifest."""
@@ -137,7 +151,7 @@ async def _drift(session: DemoSession) -> None:
 
 
 async def _ignore(session: DemoSession) -> None:
-    session.say("With ignore-unspecified-fields the website would have been kept.")
+    session.say("With ignore-unspecified-fields, what the manifest does not name is kept.")
     session.write(**{_IGNORE_UNSPECIFIED: '"true"'})
     await session.run("apply", "-f", "bucket.yaml")
     session.edit({"versioning": {"enabled": False}, "website": {"mainPageSuffix": "index.html"}})
@@ -155,7 +169,7 @@ async def _unmanage(session: DemoSession) -> None:
 
 async def _refuse(session: DemoSession) -> None:
     session.say("A bucket cannot move: refused by name, before anything is sent.")
-    session.write("US", **{_IGNORE_UNSPECIFIED: '"true"'})
+    session.write("US", **{_IGNORE_UNSPECIFIED: '"true"', _UNMANAGED: "spec.versioning"})
     await session.run("plan", "-f", "bucket.yaml")
 
 

@@ -32,7 +32,7 @@ _NEW_AT_ONCE: Final = 1_000
 
 
 def show_history(options: dict[str, Any]) -> int:
-    """The exit code: 0, also for a resource that has no history yet; 1 for a wrong option."""
+    """The exit code: 0, also for a declared resource that has no history yet; 1 for a wrong option or name."""
     since_text, limit = options["since"], options["limit"]
 
     async def show(request: CommandRequest) -> ExitCode:
@@ -68,6 +68,9 @@ async def _show(session: Session, request: CommandRequest, since: str, limit: in
     # Before the history is read: a watch from here misses nothing.
     start = (await session.list(target, ignore_not_found=True)).revision if request.watch else None
     found = await session.history(target, most=limit, since=since)
+    if not found.entries and not request.watch:
+        # An error where the resource is not declared, either: a name that was mistyped has no history.
+        await session.list(target)
     if not found.is_complete:
         error_console().print(Text(f"note: {_OUTSIDE}", style="yellow"), soft_wrap=True)
     _print(found, table, request)

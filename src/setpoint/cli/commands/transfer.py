@@ -210,7 +210,7 @@ def _warn(text: str) -> None:
 
 async def _import(request: CommandRequest, *, overwrite: bool) -> ExitCode:
     if not request.files:
-        raise UserError("nothing to import: name an export with -f, or - for standard input")
+        raise UserError("nothing to import: name kinds, such as StorageBucket, or an export with -f")
     export = load_export(request.files)
     async with open_engine(request.settings, StoreAccess.WRITE) as engine:
         if await has_controller(request.settings, engine):

@@ -230,11 +230,14 @@ def _is_merge_key(event: yaml.Event) -> bool:
 # At the beginning of a line, or of a value: text in quotes may contain it.
 _TEMPLATE: Final = re.compile(r"\s*(?:- )*(?:[^\s'\"#]+:\s+)?\{\{")
 _TABBED: Final = re.compile(r" *\t")
+_CONFLICT: Final = re.compile(r"<{7} ")
 
 
 def _misread(text: str, source: str, line: int, why: str) -> YamlInvalid:
-    """The error at a line, in words of its own for what is often taken for YAML: templates, and tabs as indentation."""
+    """The error at a line, in words of its own for what is no YAML yet: merge conflicts, templates, and tabs."""
     lines = text.splitlines()
+    if marked := [number for number, one in enumerate(lines, 1) if _CONFLICT.match(one)]:
+        return _invalid(source, marked[0], "a merge conflict begins here: resolve it, and take out its marks")
     for number in (line, line - 1):
         if 0 < number <= len(lines):
             if _TEMPLATE.match(lines[number - 1]):

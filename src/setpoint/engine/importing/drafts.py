@@ -106,7 +106,7 @@ def draft_of(
     """
     assert isinstance(kind, SupportsImport)
     identity = kind.identity_at(live.location)
-    name = names.give(live, identity.own_id, namespace)
+    name = names.give(live, identity.own_id or identity.name, namespace)
     tree, shape = kind.view(live.present.live), _spec_shape(kind)
     seen = tree.get("spec")
     fields = seen if isinstance(seen, dict) else {}

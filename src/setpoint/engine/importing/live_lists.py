@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -37,6 +37,16 @@ class ListedKind(Protocol):
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Any] | Unchanged:
         """See Kind."""
         ...
+
+
+@runtime_checkable
+class SupportsImportBeside(Protocol):
+    """A kind whose objects are in objects of many kinds: in those that are imported beside it, or that are declared.
+
+    It is listed after all others, and only where it is named.
+    """
+
+    is_imported_beside: bool
 
 
 async def listed_objects(
@@ -91,7 +101,8 @@ async def find_live_objects(
     found: list[InventoryObject] = []
     unlisted: list[UnlistedKind] = []
     known = list(place.known)
-    for name in _parents_first(names, kinds):
+    beside = [name for name in names if isinstance(kinds[name], SupportsImportBeside)]
+    for name in _parents_first([*(one for one in names if one not in beside), *beside], kinds):
         kind = kinds[name]
         assert isinstance(kind, SupportsImport)
         try:

@@ -10,7 +10,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.capabilities import ImportPlace, KnownObject, SupportsImport
 from setpoint.engine.context import EngineContext
 from setpoint.engine.importing.drafts import GivenNames, ImportDraft, ReferenceIndex, draft_of
-from setpoint.engine.importing.live_lists import LiveInventory, find_live_objects
+from setpoint.engine.importing.live_lists import LiveInventory, SupportsImportBeside, find_live_objects
 from setpoint.engine.importing.proof import ImportOutcome, ProvenDraft, prove
 from setpoint.engine.ports import EVERYTHING
 from setpoint.engine.resource import Resource, ResourceRef
@@ -159,7 +159,8 @@ async def import_live(
 
 def _kinds_of(query: ImportQuery, engine: EngineContext) -> Sequence[GroupKind]:
     if not query.kinds:
-        return [name for name in engine.kinds if isinstance(engine.kinds[name], SupportsImport)]
+        importing = [name for name in engine.kinds if isinstance(engine.kinds[name], SupportsImport)]
+        return [name for name in importing if not isinstance(engine.kinds[name], SupportsImportBeside)]
     found = list(dict.fromkeys(kind_of_word(word, engine) for word in query.kinds))
     for name in found:
         if not isinstance(engine.kinds.get(name), SupportsImport):

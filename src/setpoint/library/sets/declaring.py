@@ -136,7 +136,8 @@ async def declare_versions(
 
 def require_source(known: SetRecord, source: str, *, adopts: bool) -> None:
     """UserError when a set was declared from another source: what that one has would be pruned."""
-    if known.source not in ("", source) and not adopts:
+    # A set of which every version was refused has declared nothing.
+    if known.declared_at and known.source not in ("", source) and not adopts:
         raise UserError(
             f"the set {known.name} was declared from {known.source}, and this is {source}: what is not there would be "
             "pruned; name another set, or --adopt to go on from here"

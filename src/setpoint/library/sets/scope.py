@@ -63,7 +63,11 @@ class SetScope:
     def __post_init__(self) -> None:
         if self.set_name:
             require_set_name(self.set_name)
-        if bool(self.set_name) == bool(self.labels):
+        if self.set_name and self.labels:
+            raise ManifestInvalid(
+                f"--set {self.set_name} and -l say different things of what is pruned: name one of both"
+            )
+        if not self.set_name and not self.labels:
             raise ManifestInvalid(
                 "name a set with --set NAME, or labels with -l KEY=VALUE: without either, everything that is not in "
                 "the manifests would be pruned"

@@ -56,7 +56,7 @@ def named_sources(folders: Sequence[str], repositories: Sequence[str], name: str
         raise ManifestInvalid(f"--set {name}: there are {len(sources)} sources, and each is a set: leave it out")
     found: dict[str, Source] = {}
     for source in sources:
-        own = require_set_name(name or source.default_name)
+        own = require_set_name(source.default_name if name is None else name)
         if own in found:
             raise ManifestInvalid(f"{found[own].address} and {source.address} are both called {own}: rename a folder")
         found[own] = source

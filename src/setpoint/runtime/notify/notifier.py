@@ -121,7 +121,7 @@ class Delivery:
             except SetpointError as error:
                 # Of the store, or of the record: nothing is lost, as it is tried again.
                 _log.warning(
-                    "notification failed", extra={"receiver": self.receiver.name, "ref": ref, "why": str(error)}
+                    "notification failed", extra={"receiver": self.receiver.name, "ref": str(ref), "why": str(error)}
                 )
                 delay = 0.0
             if delay is None:
@@ -191,7 +191,7 @@ class Delivery:
 
     def _log_failure(self, message: Notification, response: HttpResponse | None) -> None:
         why = "no answer" if response is None else f"status {response.status}"
-        about = {"receiver": self.receiver.name, "ref": message.incident.ref, "why": why}
+        about = {"receiver": self.receiver.name, "ref": str(message.incident.ref), "why": why}
         _log.warning("notification not accepted", extra=about)
 
 

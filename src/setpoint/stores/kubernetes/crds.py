@@ -28,7 +28,11 @@ PREVIEW_TEXT: Final = "Preview: no recording of the service shows it to be right
 # Members of a status that only the engine writes, each as a whole.
 _WRITTEN_WHOLE: Final = (ENGINE_STATE, LAST_GENERATED)
 _READY: Final = ".status.conditions[?(@.type=='Ready')]"
-# Config Connector's columns; it calls the reason "Status".
+_CONTESTED: Final = ".status.conditions[?(@.type=='Contested')]"
+_STEP: Final = f".status.{ENGINE_STATE}.step"
+# Config Connector's columns, which calls the reason "Status"; and what `setpoint get -o wide` reads from the record.
+# A printer column shows a stored value: what is put together from several (DRIFTED), or known to a process alone
+# (NEXT LOOK), cannot be one.
 COLUMNS: Final[tuple[JsonObject, ...]] = (
     {"name": "Ready", "type": "string", "jsonPath": f"{_READY}.status", "description": "Whether it is as declared."},
     {"name": "Reason", "type": "string", "jsonPath": f"{_READY}.reason", "description": "Why."},
@@ -37,6 +41,18 @@ COLUMNS: Final[tuple[JsonObject, ...]] = (
         "description": "Since when the status is so.",
     },
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    {
+        **{"name": "Found", "type": "string", "jsonPath": f"{_STEP}.decision", "priority": 1},
+        "description": "What the last step on record found, such as drifted.",
+    },
+    {
+        **{"name": "Contested", "type": "string", "jsonPath": f"{_CONTESTED}.status", "priority": 1},
+        "description": "Whether another writer keeps changing it back.",
+    },
+    {
+        **{"name": "Last Look", "type": "date", "jsonPath": f"{_STEP}.at", "priority": 1},
+        "description": "When the last step on record looked at the live object.",
+    },
     {
         **{"name": "Message", "type": "string", "jsonPath": f"{_READY}.message", "priority": 1},
         "description": "The reason in detail.",

@@ -14,7 +14,7 @@ import msgspec
 from setpoint import __version__
 from setpoint.errors import StoreError, UserError
 from setpoint.file_creation import create_file
-from setpoint.stores.sqlite.database_file import connect_to_read, require_file, sqlite_errors
+from setpoint.stores.sqlite.database_file import connect_to_read, require_store, sqlite_errors
 from setpoint.stores.sqlite.schema import require_readable, require_setpoint_file
 
 # The table of a backup that holds its record. A store has none.
@@ -60,7 +60,7 @@ def write_backup(
     Writes of other processes go on meanwhile; the copy is what was committed when it began. UserError when there is
     such a file, unless it `replaces` it.
     """
-    require_file(store)
+    require_store(store)
     _require_free(to, store, replaces=replaces)
     with _file_errors(to), _fresh_file(to) as fresh:
         with closing(_opened(store)) as source:
@@ -77,19 +77,19 @@ def checked_record(copy: Path, shown: Path) -> BackupRecord:
     with _no_backup(shown), closing(_connect(copy)) as connection:
         version = require_setpoint_file(connection, shown)
         record = _record_in(connection, shown)
-        require_whole(connection, shown)
+        require_whole(connection, shown, _other_backup(shown))
         digest, rows = content_digest(connection)
     if (digest, rows, version) != (record.digest, record.rows, record.version):
         raise StoreError(f"{shown} was changed since the backup was made: {_other_backup(shown)}")
     return record
 
 
-def require_whole(connection: sqlite3.Connection, shown: Path) -> None:
-    """StoreError when SQLite finds damage."""
+def require_whole(connection: sqlite3.Connection, shown: Path, advice: str) -> None:
+    """StoreError, with the advice, when SQLite finds damage."""
     with sqlite_errors(shown):
         found = [text for (text,) in connection.execute("PRAGMA integrity_check(3)")]
     if found != ["ok"]:
-        raise StoreError(f"{shown} is damaged ({'; '.join(found)}): restore it from a backup")
+        raise StoreError(f"{shown} is damaged ({'; '.join(found)}): {advice}")
 
 
 def content_digest(connection: sqlite3.Connection) -> tuple[str, Mapping[str, int]]:
@@ -164,7 +164,7 @@ def _copy(source: sqlite3.Connection, fresh: Path, progress: Progress) -> None:
 def _complete(fresh: Path, now: str, store: Path) -> BackupRecord:
     """Checks the copy, and adds the record."""
     with sqlite_errors(store), closing(_connect(fresh)) as connection:
-        require_whole(connection, store)
+        require_whole(connection, store, "restore it from a backup")
         version = require_setpoint_file(connection, store)
         digest, rows = content_digest(connection)
         row = connection.execute("SELECT 1 FROM bodies WHERE sealed IS NOT NULL LIMIT 1").fetchone()

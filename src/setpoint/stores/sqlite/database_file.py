@@ -103,8 +103,13 @@ def prepare_folder(path: Path) -> None:
 
 
 def require_file(path: Path) -> None:
-    """StoreError when there is nothing to read."""
+    """StoreError when there is nothing to read; a folder that is not there may be a typing error, and is named."""
     _require_folder(path)
+    require_store(path)
+
+
+def require_store(path: Path) -> None:
+    """StoreError without a file."""
     if not path.is_file():
         raise StoreError(f"there is no store at {path}: apply something first, or name another store")
 

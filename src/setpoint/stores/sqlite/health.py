@@ -60,7 +60,7 @@ def store_health(path: Path, seconds: float) -> StoreHealth:
 
 def _checked(connection: sqlite3.Connection, path: Path) -> tuple[int, int]:
     version = require_setpoint_file(connection, path)
-    require_whole(connection, path)
+    require_whole(connection, path, "restore it from a backup")
     if version == 0:
         return 0, 0
     (resources,) = connection.execute("SELECT count(*) FROM resources").fetchone()

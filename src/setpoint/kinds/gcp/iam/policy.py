@@ -1,16 +1,18 @@
 """IAMPolicy: the whole policy of an object. Members that it does not declare lose their roles, as its plan says."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct, to_builtins
 
 from setpoint.core.plan import PlannedWrite
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
+from setpoint.engine.capabilities import ImportPlace, ListScope, LiveIdentity
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -26,6 +28,7 @@ from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.iam.grants import Grant, bindings_of, changed_policy, grants_in, normal_member
 from setpoint.kinds.gcp.iam.members import check_binding, grant_condition
 from setpoint.kinds.gcp.iam.policies import PolicyDocument
+from setpoint.kinds.gcp.iam.policy_import import identity_of, policy_scopes, target_in
 from setpoint.kinds.gcp.iam.policy_kind import PolicyPartKind, shown_target
 from setpoint.kinds.gcp.iam.spec import PolicySpec, PolicyStatus, PolicyTree
 from setpoint.kinds.gcp.iam.targets import PolicyTarget, target_at
@@ -74,6 +77,9 @@ class PolicyKind(PolicyPartKind):
     spec_type: ClassVar = PolicySpec
     # By location, of what was located, or is about to be deleted.
     declared: dict[Location, DeclaredPolicy] = field(default_factory=dict)
+    is_imported_beside: ClassVar = True
+    # Of buckets that were imported, whose names do not say it.
+    bucket_projects: dict[str, str] = field(default_factory=dict)
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
@@ -161,6 +167,29 @@ class PolicyKind(PolicyPartKind):
         if declared.audit_configs:
             policy[_AUDIT] = [one for one in _ordered(policy.get(_AUDIT) or ()) if one not in declared.audit_configs]
         await self.policies.replace(target, policy, _WITH_AUDIT if declared.audit_configs else "")
+
+    def parent_kinds(self) -> Sequence[GroupKind]:
+        """See SupportsImport: whatever is imported beside it."""
+        return ()
+
+    def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
+        """The policy of the project, and of each object that is known and has one."""
+        return tuple(policy_scopes(place))
+
+    async def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[LivePolicy]], None]:
+        """The policy of an object, unless it grants nothing."""
+        target, project = target_in(list_scope)
+        if target.bucket:
+            self.bucket_projects[target.bucket] = project
+        document = await self.policies.read(target)
+        if document is not None and document.grants:
+            live = LivePolicy(target.kind, target.name, bindings_of(document.grants))
+            yield target.location(), Present(live, digest(to_builtins(live)), document.etag, whole=dict(document.body))
+
+    def identity_at(self, location: Location) -> LiveIdentity:
+        """The inverse of `locate`."""
+        target, _ = target_at(location)
+        return identity_of(target, self.bucket_projects.get(target.bucket, ""))
 
 
 def _declared(resource: Resource) -> DeclaredPolicy:

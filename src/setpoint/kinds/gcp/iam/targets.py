@@ -28,7 +28,7 @@ BUCKET: Final = "StorageBucket"
 _ORGANIZATION: Final = "Organization"
 _RESOURCE_MANAGER: Final = GoogleApi("cloudresourcemanager.googleapis.com", "/v3")
 # A bucket is named without its project; this is how Google's own names of buckets begin.
-_BUCKET_PREFIX: Final = "projects/_/buckets/"
+BUCKET_PREFIX: Final = "projects/_/buckets/"
 _BUCKET_NAMES: Final = re.compile(r"(?:gs://|(?:projects/[^/]+/buckets/|b/))?([^/]+)")
 _LOCATION: Final = re.compile(r"(?P<name>.+)/iamPolicy/(?P<kind>\w+)(?: (?P<part>.+))?")
 
@@ -53,7 +53,7 @@ class PolicyTarget:
     @property
     def bucket(self) -> str:
         """The name of the bucket, if it is one; else empty."""
-        return self.name.removeprefix(_BUCKET_PREFIX) if self.kind == BUCKET else ""
+        return self.name.removeprefix(BUCKET_PREFIX) if self.kind == BUCKET else ""
 
     def reading(self) -> tuple[GoogleCall, Json]:
         """The call that reads the policy, and the body if it is sent by POST; else None."""
@@ -162,7 +162,7 @@ def target_of(
     found = resolved.resources.get(AT)
     name = _external(ref, resource, projects) if found is None else recorded_location(found)
     if ref.kind == BUCKET:
-        target = PolicyTarget(BUCKET, f"{_BUCKET_PREFIX}{name.rpartition('/')[2]}")
+        target = PolicyTarget(BUCKET, f"{BUCKET_PREFIX}{name.rpartition('/')[2]}")
         if found is not None:
             projects.require(PolicyTarget(BUCKET, name).project, resource, AT)
         return target
