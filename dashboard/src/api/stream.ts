@@ -1,12 +1,13 @@
 /** The stream of changes: server-sent events, taken up again after a failure. */
 import { streamAddress } from "./client";
-import type { ResourcesEvent, Summary } from "./contract";
+import type { NextStepsEvent, ResourcesEvent, Summary } from "./contract";
 
 export type StreamState = "connecting" | "live" | "reconnecting" | "off";
 
 export interface StreamListener {
   state(state: StreamState): void;
   resources(event: ResourcesEvent): void;
+  nextSteps(event: NextStepsEvent): void;
   summary(summary: Summary): void;
   plan(progress: { done: number; total: number } | null): void;
   /** What was loaded is out of date. */
@@ -41,6 +42,7 @@ export function followStream(since: number | string | null, listener: StreamList
       delay = Math.min(delay * 2, LONGEST_DELAY);
     };
     on<ResourcesEvent>("resources", (data) => listener.resources(data));
+    on<NextStepsEvent>("nextSteps", (data) => listener.nextSteps(data));
     on<Summary>("summary", (data) => listener.summary(data));
     on<{ done: number; total: number } | null>("plan", (data) => listener.plan(data));
     source.addEventListener("reset", (event) => {

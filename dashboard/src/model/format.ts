@@ -20,6 +20,11 @@ export function relative(time: string, now: number): string {
   return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`;
 }
 
+/** `in 20 s`, or `due`: of a time that something waits for. */
+export function due(time: string, now: number): string {
+  return Date.parse(time) - now < 1000 ? "due" : relative(time, now);
+}
+
 /** `2026-03-01 12:30:05 UTC`: the same for every reader of a report. */
 export function absolute(time: string): string {
   const date = new Date(time);

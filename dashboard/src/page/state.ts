@@ -1,7 +1,7 @@
 /** What the whole page shares: the session, the rows, the summary, the state of the stream, the address. */
 import { batch, computed, signal } from "@preact/signals";
 import { api, ApiError } from "../api/client";
-import type { Id, Row, Session, Summary } from "../api/contract";
+import type { Id, Row, Session, Summary, Time } from "../api/contract";
 import { followStream, type StreamState } from "../api/stream";
 import { Fleet, type Sorting, sorted } from "../model/fleet";
 import { fieldTexts, matches, parseQuery } from "../model/query";
@@ -21,6 +21,8 @@ export const loadError = signal<ApiError | null>(null);
 export const planProgress = signal<{ done: number; total: number } | null>(null);
 /** Counts up when rows changed. */
 export const revision = signal(0);
+/** Counts up when next steps were set anew, and nothing else. */
+export const rescheduled = signal(0);
 /** The number of rows that the server has, as far as it is known. */
 export const expected = signal<number | null>(null);
 export const route = signal(parseRoute(location.hash));
@@ -42,6 +44,13 @@ export const shownRows = computed<readonly Row[]>(() => {
   const found = foundByField.value;
   return sorted(terms.length ? all.filter((row) => matches(row, terms, found)) : all, sorting.value);
 });
+
+/** When the next step of a resource is due, as of now. */
+export function nextStepOf(id: Id): Time | null {
+  revision.value;
+  rescheduled.value;
+  return fleet.get(id)?.nextStep ?? null;
+}
 
 /** The row of one resource, as of now. */
 export function rowOf(id: Id): Row | undefined {
@@ -164,6 +173,12 @@ function follow(): void {
       for (const row of event.changed) changedAt.set(row.id, time);
       expected.value = Math.max(expected.value ?? 0, fleet.size);
       revision.value += 1;
+    },
+    nextSteps: (event) => {
+      fleet.reschedule(event.times);
+      // The order of the list changes only if it is by these times.
+      if (sorting.peek().key === "nextStep") revision.value += 1;
+      else rescheduled.value += 1;
     },
     summary: (found) => (summary.value = found),
     plan: (progress) => (planProgress.value = progress),

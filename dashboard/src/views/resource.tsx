@@ -11,7 +11,7 @@ import { titleOf, parseId } from "../model/ids";
 import { toggleValue } from "../model/query";
 import { graphHash, overviewHash, type ResourceTab, resourceHash } from "../model/route";
 import { toYaml } from "../model/yaml";
-import { rowOf, session } from "../page/state";
+import { nextStepOf, rowOf, session } from "../page/state";
 import { tell } from "../page/toasts";
 import { FieldsTab } from "./fields";
 import { Contests, TimelineTab } from "./timeline";
@@ -194,7 +194,8 @@ function statusClass({ type, status }: Condition): string {
 function LastStep({ detail }: { detail: ResourceDetail }) {
   const step = detail.lastStep;
   const next = detail.nextStep;
-  const due: [string, preact.ComponentChildren][] = next ? [["Next", <><Ago time={next.time} none="not planned" />{next.why && <span class="muted">: {next.why}</span>}</>]] : [];
+  const time = nextStepOf(detail.row.id) ?? next?.time ?? null;
+  const due: [string, preact.ComponentChildren][] = next ? [["Next", <><Ago time={time} none="not planned" isDue />{next.why && <span class="muted">: {next.why}</span>}</>]] : [];
   if (!step) {
     return (
       <>

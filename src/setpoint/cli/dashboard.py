@@ -26,7 +26,7 @@ from setpoint.dashboard.api.models import DashboardSource
 from setpoint.dashboard.backend import open_backend
 from setpoint.dashboard.histories import HistorySources
 from setpoint.dashboard.peers import Peers
-from setpoint.dashboard.process import LeasesInCluster, RunningProcess
+from setpoint.dashboard.process import LeasesInCluster, ProcessBeside, RunningProcess
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
 from setpoint.dashboard.views.audit_history import AuditHistory
 from setpoint.errors import UserError
@@ -78,7 +78,7 @@ async def _serve(request: CommandRequest, options: PageOptions) -> ExitCode:
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(_opened(request, options))
         report = None if options.upgrade_report is None else _read_report(options.upgrade_report)
-        process = await stack.enter_async_context(_processes(session, _source(request, options)))
+        process = await stack.enter_async_context(_processes(request, session, _source(request, options)))
         backend = await stack.enter_async_context(
             open_backend(session, _source(request, options), process=process, upgrade_report=report)
         )
@@ -188,10 +188,13 @@ async def _opened(request: CommandRequest, options: PageOptions) -> AsyncIterato
 
 
 @asynccontextmanager
-async def _processes(session: Session, source: DashboardSource) -> AsyncIterator[LeasesInCluster | None]:
-    """The processes of the cluster that the page is about, by the user's own rights."""
+async def _processes(
+    request: CommandRequest, session: Session, source: DashboardSource
+) -> AsyncIterator[LeasesInCluster | ProcessBeside | None]:
+    """The processes of the cluster that the page is about, by the user's own rights; or the one that holds the file."""
     if source.type != "cluster":
-        yield None
+        file = store_file(request.settings) if source.type == "store" else None
+        yield None if file is None else ProcessBeside(file)
         return
     async with session.reading() as engine:
         yield LeasesInCluster(engine.store, engine.clock)

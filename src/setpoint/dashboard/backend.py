@@ -7,14 +7,17 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from setpoint.app import OpenedEngine
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.durations import rfc3339
-from setpoint.dashboard.api.models import DashboardSource
+from setpoint.dashboard.api.models import DashboardSource, Row
 from setpoint.dashboard.histories import NO_SOURCES, Histories, HistorySources
 from setpoint.dashboard.plans import PlanMaker
 from setpoint.dashboard.stream import StreamHub, StreamLimits
-from setpoint.dashboard.views.fleet import FleetRows, FleetWatch
+from setpoint.dashboard.views.fleet import EncodedRow, FleetRows, FleetWatch
+from setpoint.dashboard.views.next_steps import NextSteps
 from setpoint.dashboard.views.search import FieldSearch, SearchTexts
 from setpoint.dashboard.views.summary import NoProcess, ProcessSource, Summaries
 from setpoint.engine.context import EngineContext
@@ -66,7 +69,13 @@ class Backend:
         seconds = self.hub.summaries.process.seconds_until_step(ref)
         if seconds is not None:
             return rfc3339(int(datetime.fromisoformat(self.engine.clock.now()).timestamp() + seconds))
-        return None if token is None else await self.histories.next_step_of(ref, token)
+        asked = None if token is None else await self.histories.next_step_of(ref, token)
+        return asked or self.hub.steps.get(ref)
+
+    def row_of(self, ref: ResourceRef, found: EncodedRow, next_step: str | None = None) -> Row:
+        """The row with the time of the next step, as far as a process says it."""
+        known = next_step or self.hub.steps.get(ref)
+        return found.row if known is None else msgspec.structs.replace(found.row, next_step=known)
 
 
 @asynccontextmanager
@@ -93,9 +102,12 @@ async def open_backend(
         stack.callback(closed.set)
         plans = PlanMaker(session, engine.clock, rows.notify, _plan_kept_seconds(running))
         stack.push_async_callback(plans.close)
-        hub = StreamHub(rows, Summaries(rows, process or NoProcess()), plans, engine.clock, limits, closed)
+        source_of_steps = process or NoProcess()
+        steps = NextSteps(rows, source_of_steps, engine.clock)
+        hub = StreamHub(rows, Summaries(rows, source_of_steps), steps, plans, engine.clock, limits, closed)
         await stack.enter_async_context(fleet.running())
-        await stack.enter_async_context(in_background(hub.watch_process()))
+        for work in (hub.watch_process(), hub.watch_steps(), hub.watch_others()):
+            await stack.enter_async_context(in_background(work))
         yield Backend(
             session,
             engine,

@@ -326,6 +326,24 @@ async def shows_the_resource(page: Page, two: TwoControllers) -> None:
     assert (fields["isFresh"], fields["trouble"]) == (True, "")
 
 
+async def shows_the_next_step_in_the_list(page: Page, two: TwoControllers) -> None:
+    """Whichever process takes it: while a page is open, the others are asked."""
+    stream = Events(page)
+    try:
+        while (await _own_row(page, two))["nextStep"] is None:
+            await asyncio.sleep(0.1)
+        listed = await page.get("/next-steps")
+
+        assert listed["times"][two.own] == (await _own_row(page, two))["nextStep"]
+    finally:
+        stream.task.cancel()
+
+
+async def _own_row(page: Page, two: TwoControllers) -> Any:
+    rows = await page.get("/resources")
+    return next(one for one in rows["resources"] if one["id"] == two.own)
+
+
 async def shows_the_processes(page: Page) -> None:
     summary = await page.get("/summary")
     # What the other one does is asked for now and then.
@@ -367,6 +385,7 @@ async def shows_nothing(page: Page, two: TwoControllers) -> None:
     for part in ("", "/fields", "/timeline", "/timeline?alone=1", "?alone=1"):
         assert (await page.send("GET", f"/api/v1/resources/{two.own}{part}")).status == 404
     assert (await page.get("/search?q=watched"))["ids"] == []
+    assert two.own not in (await page.get("/next-steps"))["times"]
     assert (await page.get(f"/graph?focus={two.own}"))["nodes"] == []
 
 
@@ -377,6 +396,7 @@ def test_each_of_two_controllers_shows_each_user_what_that_user_may_see(
         for address in two.addresses:
             async with two.page(address, "alice") as hers, two.page(address, "bob") as his:
                 await shows_the_resource(hers, two)
+                await shows_the_next_step_in_the_list(hers, two)
                 await shows_the_processes(hers)
                 await makes_a_plan(hers, two)
                 await shows_nothing(his, two)
