@@ -46,6 +46,11 @@ export function oneLine(value: Json | undefined): string {
   return JSON.stringify(value);
 }
 
+/** An error message as a sentence of its own. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+}
+
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }

@@ -4,6 +4,7 @@ import { api, ApiError } from "../api/client";
 import type { Id, Row, Session, Summary, Time } from "../api/contract";
 import { followStream, type StreamState } from "../api/stream";
 import { Fleet, type Sorting, sorted } from "../model/fleet";
+import { sentence } from "../model/format";
 import { fieldTexts, matches, parseQuery } from "../model/query";
 import { parseRoute } from "../model/route";
 
@@ -83,7 +84,7 @@ export async function tryToken(token: string): Promise<boolean> {
     signInError.value = null;
     return true;
   } catch (error) {
-    signInError.value = error instanceof ApiError ? error.message : String(error);
+    signInError.value = sentence(error instanceof ApiError ? error.message : String(error));
     return false;
   }
 }

@@ -174,7 +174,7 @@ function ResourceList() {
 
 function Nothing({ text }: { text: string }) {
   if (text === "" && session.value?.user) return <Empty title="No resource that you may see">Your user {session.value.user} may list no kind of resource in any namespace that has some. A role with the verb list shows them.</Empty>;
-  if (text === "") return <Empty title="No resources yet">Declare some: setpoint apply -f FILE. They appear here at once.</Empty>;
+  if (text === "") return <Empty title="No resources yet">Declare some by <code>setpoint apply -f FILE</code>. They appear here at once.</Empty>;
   return (
     <div class="empty">
       <p class="empty-title">No resource matches</p>

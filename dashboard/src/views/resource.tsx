@@ -14,7 +14,7 @@ import { toYaml } from "../model/yaml";
 import { nextStepOf, rowOf, session } from "../page/state";
 import { tell } from "../page/toasts";
 import { FieldsTab } from "./fields";
-import { Contests, TimelineTab } from "./timeline";
+import { Contests, contestsTitle, TimelineTab } from "./timeline";
 
 const TABS: [tab: ResourceTab, title: string][] = [["summary", "Summary"], ["fields", "Fields"], ["timeline", "Timeline"], ["raw", "Raw objects"]];
 
@@ -146,7 +146,7 @@ function SummaryTab({ detail }: { detail: ResourceDetail }) {
     <div class="cards">
       <div class="cards-column">
         <Card title="Conditions" count={detail.conditions.length}><Conditions detail={detail} /></Card>
-        {detail.contests.length > 0 && <Card title="Contested fields" count={detail.contests.length}><Contests contests={detail.contests} /></Card>}
+        {detail.contests.length > 0 && <Card title={contestsTitle(detail.contests)} count={detail.contests.length}><Contests contests={detail.contests} /></Card>}
         <Card title="Last step"><LastStep detail={detail} /></Card>
         <Card title="Events" count={detail.events.length}><Events detail={detail} /></Card>
       </div>

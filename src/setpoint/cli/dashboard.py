@@ -85,7 +85,7 @@ async def _serve(request: CommandRequest, options: PageOptions) -> ExitCode:
         # Before the page is opened: it is what this process is for.
         backend.fleet.begin()
         page = _Page(request, options)
-        tokens = OneTimeTokens(LocalViewer(SessionActions(session)), page.print_url)
+        tokens = OneTimeTokens(LocalViewer(_acting(session, stack)), page.print_url)
         actions = ACTIONS if options.allows_actions else ()
         dashboard = Dashboard(backend, tokens, DashboardOptions(actions=actions, has_plan=options.has_plan))
         page.address = await stack.enter_async_context(serving(dashboard, options.listen))
@@ -125,7 +125,8 @@ async def served_beside(
                 raise UserError("--dashboard-peers is for processes of a cluster, and this store has one process alone")
             session = Session(settings, engines=SessionEngines(settings, opened=opened))
             await stack.enter_async_context(handed_over(session, controllers))
-            sign_in = OneTimeTokens(LocalViewer(SessionActions(session)), lambda token: _print_url(dashboard, token))
+            viewer = LocalViewer(_acting(session, stack))
+            sign_in = OneTimeTokens(viewer, lambda token: _print_url(dashboard, token))
             options = DashboardOptions(actions=actions, has_plan=page.has_plan)
         source = DashboardSource(type="cluster" if opened.shared else "store", name=settings.store)
         beside = HistorySources(None if page.audit is None else AuditHistory(Path(page.audit)), peers)
@@ -138,6 +139,13 @@ async def served_beside(
         if isinstance(sign_in, OneTimeTokens):
             sign_in.print_next()
         yield
+
+
+def _acting(session: Session, stack: AsyncExitStack) -> SessionActions:
+    """The actions of a session, which end before it."""
+    actions = SessionActions(session)
+    stack.push_async_callback(actions.close)
+    return actions
 
 
 def _print_url(dashboard: Dashboard, token: str) -> None:

@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
+from setpoint.localcloud.faults import AddLatency
 from tests.cli.workspace import bucket
 from tests.dashboard.browser.tabs import SharedBrowser, Tab
+from tests.dashboard.browser.test_troubles import answered_again
 from tests.dashboard.browser.worlds import Served
 
 BUCKETS = "/resource/StorageBucket.storage.cnrm.cloud.google.com/default"
@@ -129,6 +131,19 @@ def test_a_resource_is_paused_and_resumed_after_a_confirmation(tab: Tab) -> None
     tab.page.get_by_role("button", name="Resume").click()
     dialog.get_by_role("button", name="Resume").click()
     expect(tab.page.locator(".resource-state")).to_contain_text("Ready")
+
+
+def test_a_step_that_the_service_does_not_answer_is_asked_for_without_waiting(tab: Tab, small: Served) -> None:
+    tab.go(f"{BUCKETS}/logs")
+    small.workspace.in_cloud(lambda cloud: cloud.inject(AddLatency(seconds=3600.0, method="GET")))
+    try:
+        tab.page.get_by_role("button", name="Reconcile").click()
+        tab.page.get_by_role("dialog").get_by_role("button", name="Reconcile").click()
+
+        expect(tab.page.locator(".toast")).to_contain_text("A step was asked for")
+        expect(tab.page.get_by_role("dialog")).to_have_count(0)
+    finally:
+        small.workspace.in_cloud(answered_again)
 
 
 def test_a_lost_connection_is_told_and_taken_up_again(browser: SharedBrowser, small: Served) -> None:
