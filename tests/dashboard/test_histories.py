@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.decide import Cookie
-from setpoint.dashboard.api.resource_models import Entry
+from setpoint.dashboard.api.resource_models import Entry, FieldChangeModel
 from setpoint.dashboard.views.audit_history import MAX_BYTES, AuditHistory
 from setpoint.dashboard.views.timeline import entries_of, merged_timeline
 from setpoint.engine.resource import ResourceRef
@@ -225,3 +226,18 @@ def test_whatever_bytes_an_audit_log_has_it_breaks_no_timeline(noise: bytes, end
             file.write(noise + b"\n" + written(1, "p/2").encode())
 
         assert at(30) in {one.time for one in entries(Path(folder, "audit.log"))}
+
+
+@pytest.mark.laws
+@given(st.lists(st.integers(0, 59), min_size=1, max_size=20), st.integers(0, 59))
+def test_a_drift_map_ends_now_and_has_every_drift(seconds: list[int], later: int) -> None:
+    field = FieldChangeModel(path="spec.a")
+    drifts = [Entry(time=at(one), type="step", who="w", text="", decision="drifted", fields=(field,)) for one in seconds]
+    now = datetime(2026, 1, 1, 0, max(0, later), 59, tzinfo=UTC)
+    found = merged_timeline(drifts, "", most=100, now=now.isoformat())
+
+    assert [sum(one.buckets) for one in found.heat] == [len(seconds)]
+    end = datetime.fromisoformat(str(found.bucket_start)) + timedelta(seconds=found.bucket_seconds * 24)
+    assert end == now + timedelta(seconds=1)
+    (heat,) = found.heat
+    assert heat.buckets[-1] > 0 or later > 0

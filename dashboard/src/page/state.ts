@@ -7,6 +7,7 @@ import { Fleet, type Sorting, sorted } from "../model/fleet";
 import { sentence } from "../model/format";
 import { fieldTexts, matches, parseQuery } from "../model/query";
 import { parseRoute } from "../model/route";
+import { tell } from "./toasts";
 
 const FIRST_PAGE = 500;
 const PAGE = 5000;
@@ -20,6 +21,8 @@ export const summary = signal<Summary | null>(null);
 export const streamState = signal<StreamState>("off");
 export const loadError = signal<ApiError | null>(null);
 export const planProgress = signal<{ done: number; total: number } | null>(null);
+/** Why the server cannot read the store; null while it can. */
+export const storeTrouble = signal<string | null>(null);
 /** Counts up when rows changed. */
 export const revision = signal(0);
 /** Counts up when next steps were set anew, and nothing else. */
@@ -59,6 +62,7 @@ export function rowOf(id: Id): Row | undefined {
   return fleet.get(id);
 }
 
+let toldTrouble: string | null = null;
 let endStream: (() => void) | null = null;
 let loadedRevision: number | string | null = null;
 
@@ -183,6 +187,12 @@ function follow(): void {
     },
     summary: (found) => (summary.value = found),
     plan: (progress) => (planProgress.value = progress),
+    trouble: (message) => {
+      // While it is tried again, the same comes and goes.
+      if (message !== null && message !== toldTrouble) tell(sentence(`The store cannot be read, and what is shown may be old: ${message}`), true);
+      storeTrouble.value = message;
+      toldTrouble = message ?? toldTrouble;
+    },
     reset: () => void load(),
     refused: () => void api.session().catch((error: unknown) => error instanceof ApiError && error.status === 401 && failed(error)),
   });

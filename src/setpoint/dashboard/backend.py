@@ -104,7 +104,8 @@ async def open_backend(
         stack.push_async_callback(plans.close)
         source_of_steps = process or NoProcess()
         steps = NextSteps(rows, source_of_steps, engine.clock)
-        hub = StreamHub(rows, Summaries(rows, source_of_steps), steps, plans, engine.clock, limits, closed)
+        summaries = Summaries(rows, source_of_steps)
+        hub = StreamHub(rows, summaries, steps, plans, lambda: fleet.trouble, engine.clock, limits, closed)
         await stack.enter_async_context(fleet.running())
         for work in (hub.watch_process(), hub.watch_steps(), hub.watch_others()):
             await stack.enter_async_context(in_background(work))

@@ -11,7 +11,7 @@ import msgspec
 
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.viewer import Scope, SeesScope, Viewer
-from setpoint.dashboard.api.models import NextStepTimes, PlanProgress, Summary
+from setpoint.dashboard.api.models import NextStepTimes, PlanProgress, StoreTrouble, Summary
 from setpoint.dashboard.views.fleet import FleetChanges, FleetRows, joined_rows, json_ids
 from setpoint.dashboard.views.next_steps import NextSteps
 from setpoint.dashboard.views.rows import id_of
@@ -62,6 +62,8 @@ class StreamHub:
     summaries: Summaries
     steps: NextSteps
     plan: PlanSource
+    # Why what streams send may be old; empty while it is not.
+    trouble: Callable[[], str]
     clock: Clock
     limits: StreamLimits
     closed: asyncio.Event
@@ -126,6 +128,7 @@ class EventStream:
         self._summary_at = float("-inf")
         self._summary_of = (-1, -1)
         self._plan: PlanProgress | None = None
+        self._trouble = ""
 
     async def run(self, write: Write) -> None:
         """Sends until the reader is gone, its session has ended, or the server closes."""
@@ -168,7 +171,7 @@ class EventStream:
             yield one
         for one in self._step_events():
             yield one
-        for one in self._plan_events():
+        for one in chain(self._plan_events(), self._trouble_events()):
             yield one
         async for one in self._summary_events(viewer):
             yield one
@@ -205,6 +208,12 @@ class EventStream:
         if progress != self._plan:
             self._plan = progress
             yield b"event: plan\ndata: " + _encode(progress) + b"\n\n"
+
+    def _trouble_events(self) -> Iterator[bytes]:
+        trouble = self._hub.trouble()
+        if trouble != self._trouble:
+            self._trouble = trouble
+            yield b"event: trouble\ndata: " + _encode(StoreTrouble(message=trouble or None)) + b"\n\n"
 
     async def _summary_events(self, viewer: Viewer) -> AsyncGenerator[bytes]:
         now, current = self._hub.clock.monotonic(), self._current

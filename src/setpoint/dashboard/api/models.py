@@ -244,6 +244,12 @@ class NextStepTimes(Model, frozen=True, kw_only=True):
     times: dict[str, str | None]
 
 
+class StoreTrouble(Model, frozen=True, kw_only=True):
+    """The event `trouble` of the stream: why the store cannot be read, so that rows may be old; null once it can be."""
+
+    message: str | None
+
+
 class PlanProgress(Model, frozen=True, kw_only=True):
     """The event `plan` of the stream."""
 

@@ -94,8 +94,8 @@ ROUTES: Final = (
         "/stream",
         "stream",
         "Server-sent events: `resources` (ResourceChanges), `nextSteps` (NextStepTimes), `summary` (Summary), "
-        "`plan` (PlanProgress or null), and `reset`: load everything anew. The id of an event is a revision; "
-        "Last-Event-ID resumes after it.",
+        "`plan` (PlanProgress or null), `trouble` (StoreTrouble), and `reset`: load everything anew. The id of an "
+        "event is a revision; Last-Event-ID resumes after it.",
         None,
         query=(QueryParameter("since", "The revision that the reader has, where it cannot send Last-Event-ID."),),
     ),

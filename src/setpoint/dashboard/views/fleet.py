@@ -31,6 +31,7 @@ _log: Final = logging.getLogger(__name__)
 _ROWS_BEFORE_YIELD: Final = 200
 # So many deletions are kept for streams that resume; an older stream loads everything anew.
 _MAX_DELETIONS: Final = 10_000
+_WORKS_AFTER_SECONDS: Final = 5.0
 _NEXT_STEP: Final = b'"nextStep":'
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -234,18 +235,45 @@ class FleetWatch:
                 since = await self._list() if since is None else since
                 if not self._is_live:
                     return
-                async for change in self._engine.store.watch(since):
-                    since = change.revision
-                    backoff.reset()
-                    self._handle(change)
+                async with self._clearing_trouble():
+                    async for change in self._engine.store.watch(since):
+                        since = change.revision
+                        backoff.reset()
+                        self._handle(change)
             except StoreError as error:
                 if isinstance(error, RevisionExpired):
                     since = None
-                self._trouble = str(error)
+                else:
+                    self._set_trouble(str(error))
                 self._tried.set()
                 delay = backoff.next()
                 _log.warning("watch of the dashboard broke off", extra={"why": str(error), "seconds": round(delay, 3)})
                 await self._engine.clock.sleep(delay)
+
+    @property
+    def trouble(self) -> str:
+        """Why the rows may be old by now; empty while changes are read."""
+        return self._trouble
+
+    def _set_trouble(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self.rows.notify()
+
+    @asynccontextmanager
+    async def _clearing_trouble(self) -> AsyncIterator[None]:
+        """A watch says nothing while nothing changes: one that lasts for a while can be read."""
+
+        async def clear() -> None:
+            await self._engine.clock.sleep(_WORKS_AFTER_SECONDS)
+            self._set_trouble("")
+
+        task = asyncio.create_task(clear()) if self._trouble else None
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
 
     async def _list(self) -> Revision:
         gone, since, seen = set(self.rows), Revision(""), 0
