@@ -232,8 +232,9 @@ def test_whatever_bytes_an_audit_log_has_it_breaks_no_timeline(noise: bytes, end
 @given(st.lists(st.integers(0, 59), min_size=1, max_size=20), st.integers(0, 59))
 def test_a_drift_map_ends_now_and_has_every_drift(seconds: list[int], later: int) -> None:
     field = FieldChangeModel(path="spec.a")
-    drifts = [Entry(time=at(one), type="step", who="w", text="", decision="drifted", fields=(field,)) for one in seconds]
-    now = datetime(2026, 1, 1, 0, max(0, later), 59, tzinfo=UTC)
+    drifted: dict[str, Any] = {"type": "step", "who": "w", "text": "", "decision": "drifted", "fields": (field,)}
+    drifts = [Entry(time=at(one), **drifted) for one in seconds]
+    now = datetime(2026, 1, 1, 0, later, 59, tzinfo=UTC)
     found = merged_timeline(drifts, "", most=100, now=now.isoformat())
 
     assert [sum(one.buckets) for one in found.heat] == [len(seconds)]

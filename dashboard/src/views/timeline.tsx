@@ -130,7 +130,7 @@ export function contestsTitle(contests: Contest[]): string {
 export function Contests({ contests }: { contests: Contest[] }) {
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label={contestsTitle(contests)}>
-      <table class="table">
+      <table class="table contests">
         <thead><tr><th scope="col">Field</th><th scope="col">Ours</th><th scope="col">The other writer's</th><th scope="col" class="right">Times</th><th scope="col">Since</th></tr></thead>
         <tbody>
           {contests.map((one) => (

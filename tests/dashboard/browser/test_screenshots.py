@@ -50,7 +50,7 @@ def size_of(picture: Path) -> tuple[int, int]:
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_each_view_is_taken_in_a_picture(browser: SharedBrowser, shop: Shop, theme: str, tmp_path: Path) -> None:
-    folder = Path(os.environ.get(_INTO) or tmp_path)
+    folder = Path(os.environ.get(_INTO) or tmp_path).resolve()
     take_pictures(browser, shop, theme, folder)
 
     for view, size in SIZES.items():
