@@ -22,6 +22,7 @@ from setpoint.dashboard.views.search import FieldSearch, SearchTexts
 from setpoint.dashboard.views.summary import NoProcess, ProcessSource, Summaries
 from setpoint.engine.context import EngineContext
 from setpoint.engine.history.memory_history import HistoryStore
+from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.library.executors import has_controller
@@ -96,19 +97,12 @@ async def open_backend(
     is_live = source.type != "recording"
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(session.reading())
-        rows, closed = FleetRows(), asyncio.Event()
-        texts = SearchTexts(engine)
+        rows, texts = FleetRows(), SearchTexts(engine)
         fleet = FleetWatch(engine, rows, is_live=is_live, listener=texts)
-        stack.callback(closed.set)
         plans = PlanMaker(session, engine.clock, rows.notify, _plan_kept_seconds(running))
         stack.push_async_callback(plans.close)
-        source_of_steps = process or NoProcess()
-        steps = NextSteps(rows, source_of_steps, engine.clock)
-        summaries = Summaries(rows, source_of_steps)
-        hub = StreamHub(rows, summaries, steps, plans, lambda: fleet.trouble, engine.clock, limits, closed)
         await stack.enter_async_context(fleet.running())
-        for work in (hub.watch_process(), hub.watch_steps(), hub.watch_others()):
-            await stack.enter_async_context(in_background(work))
+        hub = await stack.enter_async_context(_streaming(fleet, plans, process or NoProcess(), engine.clock, limits))
         yield Backend(
             session,
             engine,
@@ -123,6 +117,21 @@ async def open_backend(
             is_live,
             running is not None,
         )
+
+
+@asynccontextmanager
+async def _streaming(
+    fleet: FleetWatch, plans: PlanMaker, process: ProcessSource, clock: Clock, limits: StreamLimits
+) -> AsyncIterator[StreamHub]:
+    """What streams send, until this is closed."""
+    rows, closed = fleet.rows, asyncio.Event()
+    steps, summaries = NextSteps(rows, process, clock), Summaries(rows, process)
+    hub = StreamHub(rows, summaries, steps, plans, lambda: fleet.trouble, clock, limits, closed)
+    async with AsyncExitStack() as stack:
+        stack.callback(closed.set)
+        for work in (hub.watch_process(), hub.watch_steps(), hub.watch_others()):
+            await stack.enter_async_context(in_background(work))
+        yield hub
 
 
 def _plan_kept_seconds(running: OpenedEngine | None) -> float:
