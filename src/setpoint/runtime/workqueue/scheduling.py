@@ -87,9 +87,10 @@ class DelayedAdds(Generic[K]):
 
     def drop(self, key: K) -> None:
         """Removes the delayed add of `key`."""
+        if self._changed is not None:
+            # Also one that was added since: nothing follows it.
+            self._changed.add(key)
         if self._pending.pop(key, None) is not None:
-            if self._changed is not None:
-                self._changed.add(key)
             self._tidy()
 
     def take_changed(self) -> Collection[K]:
