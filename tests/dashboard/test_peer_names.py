@@ -99,6 +99,7 @@ def name_server(tmp_path: Path) -> Iterator[NameServer]:
     server.stop()
 
 
+@pytest.mark.slow
 def test_the_pods_behind_a_headless_service_are_asked_as_they_come_and_go(name_server: NameServer) -> None:
     port, asked = free_port(), list[tuple[str, str, str]]()
     handler = type("NotingPod", (Pod,), {"asked": asked})
