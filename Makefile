@@ -128,7 +128,7 @@ dashboard: ## Build the page of the dashboard from dashboard/ into src/setpoint/
 	cd dashboard && npm ci --no-audit --no-fund && npm run check && npm run build
 
 dashboard-images: setup ## Take the pictures of the dashboard in docs/images anew, with the machine's Chromium
-	$(BIN)/python -m tests.dashboard.browser.screenshots
+	SETPOINT_DASHBOARD_IMAGES=docs/images $(BIN)/pytest tests/dashboard/browser/test_screenshots.py
 
 official-clients: .venv-clients/.setpoint ## Google's own clients of five services against the local cloud, in an environment of its own
 	.venv-clients/bin/pytest tests/official_clients $(ARGS)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Row } from "../src/api/contract";
 import { Fleet, sorted } from "../src/model/fleet";
-import { absolute, duration, oneLine, rate, relative, splitPath } from "../src/model/format";
+import { absolute, due, duration, oneLine, rate, relative, splitPath } from "../src/model/format";
 import { parseId } from "../src/model/ids";
 import { graphHash, overviewHash, parseRoute, resourceHash } from "../src/model/route";
 import { toYaml } from "../src/model/yaml";
@@ -61,6 +61,11 @@ describe("an address", () => {
     expect(parseRoute("#/nonsense").view).toBe("unknown");
   });
 
+  it("says of a time that is waited for when it is due", () => {
+    expect(due("2026-01-01T00:00:30Z", Date.parse("2026-01-01T00:00:00Z"))).toBe("in 30 s");
+    expect(due("2026-01-01T00:00:30Z", Date.parse("2026-01-01T00:10:00Z"))).toBe("due");
+  });
+
   it("has the parts of an id", () => {
     expect(parseId("A.b.c/n/x")).toEqual({ kind: "A", group: "b.c", namespace: "n", name: "x" });
     expect(parseId("Secret//x")).toEqual({ kind: "Secret", group: "", namespace: "", name: "x" });
@@ -80,6 +85,16 @@ describe("the rows", () => {
 
     expect(fleet.all().map((one) => [one.name, one.state])).toEqual([["a", "failed"], ["b", "ready"]]);
     expect(fleet.apply({ revision: "3", changed: [], deleted: ["K.g/n/none"] })).toBe(false);
+  });
+
+  it("have the time of their next step without a change of the order", () => {
+    const fleet = new Fleet();
+    fleet.add([row("b"), row("a", { nextStep: "2026-01-01T00:00:05Z" }), row("c")]);
+    const before = fleet.all();
+    fleet.reschedule({ "K.g/n/b": "2026-01-01T00:00:02Z", "K.g/n/gone": "2026-01-01T00:00:01Z" });
+
+    expect(fleet.all()).toBe(before);
+    expect(sorted(before, { key: "nextStep", isDescending: false }).map((one) => one.name)).toEqual(["b", "a", "c"]);
   });
 
   it("are sorted by severity", () => {

@@ -47,6 +47,25 @@ def test_our_value_is_there_while_a_correction_waits() -> None:
     assert (found["ours"], found["theirs"]) == ("NEARLINE", ['"COLDLINE"'])
 
 
+def test_of_a_store_alone_the_next_step_is_when_the_correction_that_waits_may_be_written() -> None:
+    async def times(edits: int) -> list[Any]:
+        async with world() as here, here.open() as session:
+            for _ in range(edits):
+                await session.apply(bucket(storageClass="NEARLINE"), wait=False)
+                here.cloud.edit("/b/logs", {"storageClass": "COLDLINE"})
+            await session.apply(bucket(storageClass="NEARLINE"), wait=False)
+            async with dashboard_on(session) as page:
+                (row,) = (await page.get("/resources"))["resources"]
+                details = await page.get(f"/resources/{BUCKET}")
+                assert row["nextStep"] == details["row"]["nextStep"] == details["nextStep"]["time"]
+                return [row["nextStep"], row["lastStep"]]
+
+    waiting, last = asyncio.run(times(6))
+
+    assert waiting > last
+    assert asyncio.run(times(1))[0] is None
+
+
 def test_neither_side_of_a_field_with_a_secret_sounding_name_is_shown() -> None:
     manifest = bucket()
     manifest["metadata"]["labels"] = {"password": "mine-of-old"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from setpoint.core.values.json_types import Json
@@ -49,6 +49,8 @@ def test_every_part_of_a_path_with_its_value_is_found(spec: dict[str, Json], dat
     path = data.draw(st.sampled_from(list(paths({"spec": spec}))))
     start = data.draw(st.integers(0, len(path)))
     word = path[start : data.draw(st.integers(start, len(path)))].casefold()
+    # A place in a list is part of a path, and nothing to look for by itself: every list has a first entry.
+    assume(not (word.isascii() and word.isdigit()) or word in orjson.dumps(spec).decode())
 
     assert matches(text_of({"apiVersion": "v1", "spec": spec}, "Kind/ns/name"), [SearchWord.of(word)])
 

@@ -280,7 +280,7 @@ def test_a_reader_that_resumes_has_the_rows_of_one_that_loads_anew(
         loaded = {ref: found.row for ref in rows if (found := rows.get(ref))}
         assert known == loaded
         assert sum(rows.scopes.values()) == len(rows)
-        assert rows.number_of(rows.revision) == rows.number
+        assert rows.numbers_of(rows.revision_of(rows.number, 7)) == (rows.number, 7)
 
     asyncio.run(main())
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from setpoint.engine.context import EngineContext
-from setpoint.engine.ports import EVERYTHING, Lease, ResourceList, ResourceQuery, Store
+from setpoint.engine.ports import EVERYTHING, Lease, ResourceChange, ResourceList, ResourceQuery, Store
+from setpoint.engine.resource import Revision
 from setpoint.engine.step.store_decorators import StoreDecorator, StoreWrite
 from setpoint.errors import StoreError
 
@@ -21,7 +22,7 @@ def _readable() -> asyncio.Event:
 
 @dataclass(slots=True)
 class WatchedStore(StoreDecorator):
-    """Counts lists of everything. These and leases are refused while it cannot be read; all else passes through."""
+    """Counts lists of everything. These, watches and leases are refused while it cannot be read; the rest is not."""
 
     behind: Store
     can_be_read: asyncio.Event = field(default_factory=_readable)
@@ -35,6 +36,12 @@ class WatchedStore(StoreDecorator):
         self._require_readable()
         async for page in self.behind.pages(query, size):
             yield page
+
+    async def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
+        self._require_readable()
+        async for change in self.behind.watch(since, query):
+            self._require_readable()
+            yield change
 
     async def leases(self, prefix: str) -> tuple[Lease, ...]:
         self._require_readable()

@@ -36,6 +36,7 @@ export interface Row {
   drifted: boolean;
   since: Time | null;
   lastStep: Time | null;
+  /** Changes of it alone come with the event of next steps. */
   nextStep: Time | null;
   generation: number;
   observedGeneration: number | null;
@@ -86,6 +87,11 @@ export interface ResourcesEvent {
   revision: number | string;
   changed: Row[];
   deleted: Id[];
+}
+
+export interface NextStepsEvent {
+  revision: string;
+  times: Record<Id, Time | null>;
 }
 
 export interface GraphNode {

@@ -1,14 +1,17 @@
 /** The stream of changes: server-sent events, taken up again after a failure. */
 import { streamAddress } from "./client";
-import type { ResourcesEvent, Summary } from "./contract";
+import type { NextStepsEvent, ResourcesEvent, Summary } from "./contract";
 
 export type StreamState = "connecting" | "live" | "reconnecting" | "off";
 
 export interface StreamListener {
   state(state: StreamState): void;
   resources(event: ResourcesEvent): void;
+  nextSteps(event: NextStepsEvent): void;
   summary(summary: Summary): void;
   plan(progress: { done: number; total: number } | null): void;
+  /** Why the server cannot read the store, so that what it sends may be old. */
+  trouble(message: string | null): void;
   /** What was loaded is out of date. */
   reset(): void;
   /** The server refused the stream: the session may have ended. */
@@ -31,6 +34,8 @@ export function followStream(since: number | string | null, listener: StreamList
     source = new EventSource(last === null ? streamAddress : `${streamAddress}?since=${encodeURIComponent(last)}`);
     source.onopen = () => {
       delay = FIRST_DELAY;
+      // A new stream tells it again.
+      listener.trouble(null);
       listener.state("live");
     };
     source.onerror = () => {
@@ -41,8 +46,10 @@ export function followStream(since: number | string | null, listener: StreamList
       delay = Math.min(delay * 2, LONGEST_DELAY);
     };
     on<ResourcesEvent>("resources", (data) => listener.resources(data));
+    on<NextStepsEvent>("nextSteps", (data) => listener.nextSteps(data));
     on<Summary>("summary", (data) => listener.summary(data));
     on<{ done: number; total: number } | null>("plan", (data) => listener.plan(data));
+    on<{ message: string | null }>("trouble", (data) => listener.trouble(data.message));
     source.addEventListener("reset", (event) => {
       remember(event);
       listener.reset();

@@ -5,6 +5,8 @@ import { Path, Value } from "./parts";
 export function Changes({ fields }: { fields: readonly ChangedField[] }) {
   return (
     <table class="changes">
+      {/* The hidden head has no part in the layout, from which a fixed one takes its widths. */}
+      <colgroup><col class="col-path" /><col /><col /><col class="col-why" /></colgroup>
       <thead class="visually-hidden"><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th><th scope="col">Why</th></tr></thead>
       <tbody>
         {fields.map((one) => (

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Id, Json, State } from "../api/contract";
-import { absolute, oneLine, relative, splitPath } from "../model/format";
+import { absolute, due, oneLine, relative, splitPath } from "../model/format";
 import { parseId } from "../model/ids";
 import { resourceHash } from "../model/route";
 import { STATE_MEANINGS, stateName } from "../model/states";
@@ -22,9 +22,9 @@ export function StateBadge({ state }: { state: State }) {
 }
 
 /** A time as a person would say it; the exact one is in its title. */
-export function Ago({ time, none = "–" }: { time: string | null | undefined; none?: string }) {
+export function Ago({ time, none = "–", isDue = false }: { time: string | null | undefined; none?: string; isDue?: boolean }) {
   if (!time) return <span class="muted">{none}</span>;
-  return <time dateTime={time} title={absolute(time)}>{relative(time, Math.max(now.value, Date.now() - 1000))}</time>;
+  return <time dateTime={time} title={absolute(time)}>{(isDue ? due : relative)(time, Math.max(now.value, Date.now() - 1000))}</time>;
 }
 
 /** A value on one line; what is not there is told from what is null. */

@@ -3,6 +3,7 @@ import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { now } from "../page/clock";
+import { rescheduled } from "../page/state";
 import { type ListContent, ListWindow, type RowPainter } from "./list_window";
 
 interface Props<T> extends ListContent<T> {
@@ -22,6 +23,7 @@ export function VirtualList<T>(props: Props<T>) {
   useLayoutEffect(() => list.current?.update(props));
   useSignalEffect(() => {
     now.value;
+    rescheduled.value;
     list.current?.refill();
   });
   return (

@@ -1,8 +1,8 @@
 /** All rows that the page has loaded, kept in the order of the server, and what the stream changed in them. */
-import type { Id, ResourcesEvent, Row } from "../api/contract";
+import type { Id, NextStepsEvent, ResourcesEvent, Row } from "../api/contract";
 import { severity } from "./states";
 
-export const SORT_KEYS = ["default", "state", "drift", "name", "kind", "namespace", "lastStep"] as const;
+export const SORT_KEYS = ["default", "state", "drift", "name", "kind", "namespace", "lastStep", "nextStep"] as const;
 export type SortKey = (typeof SORT_KEYS)[number];
 export interface Sorting {
   key: SortKey;
@@ -40,6 +40,14 @@ export class Fleet {
     return isChanged;
   }
 
+  /** Takes over when the next steps are due. Rows stay the same objects, in their order. */
+  reschedule(times: NextStepsEvent["times"]): void {
+    for (const [id, time] of Object.entries(times)) {
+      const row = this.rows.get(id);
+      if (row !== undefined) row.nextStep = time;
+    }
+  }
+
   /** Leaves only these: the others went while the page was not connected. */
   retain(ids: ReadonlySet<Id>): void {
     for (const id of this.rows.keys()) if (!ids.has(id)) this.rows.delete(id);
@@ -69,6 +77,8 @@ const COMPARE: Record<Exclude<SortKey, "default">, (a: Row, b: Row) => number> =
   kind: byName,
   namespace: (a, b) => compare(a.namespace, b.namespace),
   lastStep: (a, b) => compare(a.lastStep ?? "", b.lastStep ?? ""),
+  // What has none comes after all times.
+  nextStep: (a, b) => compare(a.nextStep ?? "~", b.nextStep ?? "~"),
 };
 
 /** Rows in another order; among equals the order stays. */

@@ -20,6 +20,11 @@ export function relative(time: string, now: number): string {
   return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`;
 }
 
+/** `in 20 s`, or `due`: of a time that something waits for. */
+export function due(time: string, now: number): string {
+  return Date.parse(time) - now < 1000 ? "due" : relative(time, now);
+}
+
 /** `2026-03-01 12:30:05 UTC`: the same for every reader of a report. */
 export function absolute(time: string): string {
   const date = new Date(time);
@@ -39,6 +44,11 @@ export function oneLine(value: Json | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string") return /^$|^(true|false|null|-?\d+(\.\d+)?([eE][+-]?\d+)?)$|^\s|\s$/.test(value) ? JSON.stringify(value) : value;
   return JSON.stringify(value);
+}
+
+/** An error message as a sentence of its own. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }
 
 export function plural(number: number, one: string, many = `${one}s`): string {

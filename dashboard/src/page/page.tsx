@@ -14,7 +14,7 @@ import { UpgradeView } from "../views/upgrade";
 import { handleKey, isHelpOpen, KEYS } from "./keys";
 import { keepScroll, restoreScroll } from "./scroll";
 import { hasShortcuts, isDark, setShortcuts, toggleTheme } from "./settings";
-import { leave, loadError, open, route, session, signIn, streamState } from "./state";
+import { leave, loadError, open, route, session, signIn, storeTrouble, streamState } from "./state";
 import { dismiss, toasts } from "./toasts";
 
 export function Page() {
@@ -124,6 +124,9 @@ const STREAM_WORDS = { connecting: "Connecting", live: "Live", reconnecting: "Re
 
 function StreamBadge() {
   const state = streamState.value;
+  const trouble = storeTrouble.value;
+  if (state === "live" && trouble !== null)
+    return <span class="stream stream-reconnecting" role="status" title={`The store cannot be read: ${trouble}`}><span class="stream-dot" aria-hidden="true" /><span class="stream-text">Out of date</span></span>;
   const text = state === "off" && session.value?.isLive !== false ? "Connecting" : STREAM_WORDS[state];
   return <span class={`stream stream-${state}`} role="status" title={state === "reconnecting" ? "The connection is lost; what is shown may be old. It is tried again." : "Changes appear as they happen"}><span class="stream-dot" aria-hidden="true" /><span class="stream-text">{text}</span></span>;
 }

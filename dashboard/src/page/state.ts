@@ -1,11 +1,13 @@
 /** What the whole page shares: the session, the rows, the summary, the state of the stream, the address. */
 import { batch, computed, signal } from "@preact/signals";
 import { api, ApiError } from "../api/client";
-import type { Id, Row, Session, Summary } from "../api/contract";
+import type { Id, Row, Session, Summary, Time } from "../api/contract";
 import { followStream, type StreamState } from "../api/stream";
 import { Fleet, type Sorting, sorted } from "../model/fleet";
+import { sentence } from "../model/format";
 import { fieldTexts, matches, parseQuery } from "../model/query";
 import { parseRoute } from "../model/route";
+import { tell } from "./toasts";
 
 const FIRST_PAGE = 500;
 const PAGE = 5000;
@@ -19,8 +21,12 @@ export const summary = signal<Summary | null>(null);
 export const streamState = signal<StreamState>("off");
 export const loadError = signal<ApiError | null>(null);
 export const planProgress = signal<{ done: number; total: number } | null>(null);
+/** Why the server cannot read the store; null while it can. */
+export const storeTrouble = signal<string | null>(null);
 /** Counts up when rows changed. */
 export const revision = signal(0);
+/** Counts up when next steps were set anew, and nothing else. */
+export const rescheduled = signal(0);
 /** The number of rows that the server has, as far as it is known. */
 export const expected = signal<number | null>(null);
 export const route = signal(parseRoute(location.hash));
@@ -43,12 +49,20 @@ export const shownRows = computed<readonly Row[]>(() => {
   return sorted(terms.length ? all.filter((row) => matches(row, terms, found)) : all, sorting.value);
 });
 
+/** When the next step of a resource is due, as of now. */
+export function nextStepOf(id: Id): Time | null {
+  revision.value;
+  rescheduled.value;
+  return fleet.get(id)?.nextStep ?? null;
+}
+
 /** The row of one resource, as of now. */
 export function rowOf(id: Id): Row | undefined {
   revision.value;
   return fleet.get(id);
 }
 
+let toldTrouble: string | null = null;
 let endStream: (() => void) | null = null;
 let loadedRevision: number | string | null = null;
 
@@ -74,7 +88,7 @@ export async function tryToken(token: string): Promise<boolean> {
     signInError.value = null;
     return true;
   } catch (error) {
-    signInError.value = error instanceof ApiError ? error.message : String(error);
+    signInError.value = sentence(error instanceof ApiError ? error.message : String(error));
     return false;
   }
 }
@@ -165,8 +179,20 @@ function follow(): void {
       expected.value = Math.max(expected.value ?? 0, fleet.size);
       revision.value += 1;
     },
+    nextSteps: (event) => {
+      fleet.reschedule(event.times);
+      // The order of the list changes only if it is by these times.
+      if (sorting.peek().key === "nextStep") revision.value += 1;
+      else rescheduled.value += 1;
+    },
     summary: (found) => (summary.value = found),
     plan: (progress) => (planProgress.value = progress),
+    trouble: (message) => {
+      // While it is tried again, the same comes and goes.
+      if (message !== null && message !== toldTrouble) tell(sentence(`The store cannot be read, and what is shown may be old: ${message}`), true);
+      storeTrouble.value = message;
+      toldTrouble = message ?? toldTrouble;
+    },
     reset: () => void load(),
     refused: () => void api.session().catch((error: unknown) => error instanceof ApiError && error.status === 401 && failed(error)),
   });

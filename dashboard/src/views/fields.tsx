@@ -42,7 +42,7 @@ export function FieldsTab({ id, version, cookie }: { id: Id; version: string; co
           </select>
         </label>
         <label class="check"><input type="checkbox" checked={isOnlyDifferent} onChange={(event) => setOnlyDifferent(event.currentTarget.checked)} />Only what differs ({different})</label>
-        <span class="shown">{found.isFresh ? "read" : "as of"} <Ago time={found.observedAt} none="the last step" /></span>
+        <span class="shown">{found.trouble ? "not read" : <>{found.isFresh ? "read" : "as of"} <Ago time={found.observedAt} none="the last step" /></>}</span>
         <Button icon="arrows" onClick={again} title="Read the live object again; nothing is written">Read again</Button>
       </div>
       {found.trouble && <p class="notice">The live object was not read: {found.trouble}</p>}

@@ -14,7 +14,7 @@ import { plural } from "../model/format";
 import { titleOf } from "../model/ids";
 import { graphHash, resourceHash } from "../model/route";
 import { replaceInExport } from "../page/export";
-import { fleet, revision, summary } from "../page/state";
+import { fleet, revision, session, summary } from "../page/state";
 
 // A drawing of more nodes than this is of no use as a whole.
 const COLLAPSE_FROM = 300;
@@ -65,7 +65,7 @@ export function GraphView({ values }: { values: URLSearchParams }) {
       {graph?.cycle && <p class="notice">These need each other: {graph.cycle}</p>}
       {graph?.isCut && <p class="notice">There are more resources than are drawn: choose a namespace, or focus on one of them.</p>}
       {loaded.state === "failed" && <Failure error={loaded.error} retry={again} />}
-      {graph === null ? loaded.state !== "failed" && <Skeleton rows={10} /> : graph.nodes.length === 0 ? <Empty title="Nothing to draw">No resource is there, or none that you may see.</Empty> : (
+      {graph === null ? loaded.state !== "failed" && <Skeleton rows={10} /> : graph.nodes.length === 0 ? <Empty title="Nothing to draw">{session.value?.user ? "There is no resource here that you may see." : "There is no resource here yet."}</Empty> : (
         <GraphBody graph={graph} by={by} focus={focus} onFocus={(id) => go({ focus: id, depth: "2" })} />
       )}
     </div>

@@ -18,7 +18,7 @@ import { ProcessColumn } from "./process";
 import { resourceRow } from "./resource_row";
 
 const COLUMNS: [key: SortKey | null, title: string][] = [
-  ["state", "State"], ["drift", "Drift"], ["name", "Name"], ["kind", "Kind"], ["namespace", "Namespace"], [null, "Message"], ["lastStep", "Last step"],
+  ["state", "State"], ["drift", "Drift"], ["name", "Name"], ["kind", "Kind"], ["namespace", "Namespace"], [null, "Message"], ["lastStep", "Last step"], ["nextStep", "Next step"],
 ];
 const FIRST_ATTENTION = 5;
 
@@ -174,7 +174,7 @@ function ResourceList() {
 
 function Nothing({ text }: { text: string }) {
   if (text === "" && session.value?.user) return <Empty title="No resource that you may see">Your user {session.value.user} may list no kind of resource in any namespace that has some. A role with the verb list shows them.</Empty>;
-  if (text === "") return <Empty title="No resources yet">Declare some: setpoint apply -f FILE. They appear here at once.</Empty>;
+  if (text === "") return <Empty title="No resources yet">Declare some by <code>setpoint apply -f FILE</code>. They appear here at once.</Empty>;
   return (
     <div class="empty">
       <p class="empty-title">No resource matches</p>
@@ -266,7 +266,7 @@ function fullTable(): Node {
   const table = document.createElement("table");
   table.className = "table";
   const head = table.createTHead().insertRow();
-  for (const title of ["State", "Name", "Kind", "Namespace", "Reason", "Message", "Last step"]) {
+  for (const title of ["State", "Name", "Kind", "Namespace", "Reason", "Message", "Last step", "Next step"]) {
     const cell = document.createElement("th");
     cell.textContent = title;
     head.append(cell);
@@ -275,7 +275,7 @@ function fullTable(): Node {
   for (const row of shownRows.peek()) {
     const { kind, namespace, name } = parseId(row.id);
     const line = body.insertRow();
-    for (const text of [stateName(row.state), name, kind, namespace, row.reason, row.message, row.lastStep ? absolute(row.lastStep) : ""]) line.insertCell().textContent = text;
+    for (const text of [stateName(row.state), name, kind, namespace, row.reason, row.message, row.lastStep ? absolute(row.lastStep) : "", row.nextStep ? absolute(row.nextStep) : ""]) line.insertCell().textContent = text;
     line.cells[0]?.classList.add("state", `state-${row.state}`);
   }
   return table;

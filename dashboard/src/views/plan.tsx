@@ -73,7 +73,7 @@ function PlanBody({ plan, groupBy, progress }: { plan: Plan; groupBy: GroupBy; p
       {plan.isCancelled && !progress ? <p class="notice" role="status">The plan was cancelled.{plan.madeAt !== null && " Below is the one before it."}</p> : plan.error && <Failure error={new Error(plan.error)} />}
       {plan.madeAt !== null && (
         <ul class="plan-counts" aria-label="Resources by action">
-          {Object.entries(plan.counts).map(([action, number]) => <li key={action} class={`action-${action}${number === 0 ? " is-none" : ""}`}><span class="number">{count(number)}</span><span>{ACTION_NAMES[action] ?? action}</span></li>)}
+          {countsOf(plan).map(([action, number]) => <li key={action} class={`action-${action}${number === 0 ? " is-none" : ""}`}><span class="number">{count(number)}</span><span>{ACTION_NAMES[action] ?? action}</span></li>)}
         </ul>
       )}
       {plan.madeAt === null && !progress ? <Empty title="No plan has been made yet">A plan reads every live object once, and writes nothing.</Empty> :
@@ -85,6 +85,18 @@ function PlanBody({ plan, groupBy, progress }: { plan: Plan; groupBy: GroupBy; p
         ))}
     </>
   );
+}
+
+/** The resources by what would be done; where nothing would be written, those with a reason are counted apart. */
+function countsOf(plan: Plan): [string, number][] {
+  const found = new Map<string, number>();
+  for (const one of plan.resources) {
+    const group = groupOf(one);
+    if (one.action === "nothing" && !QUIET.includes(group)) found.set(group, (found.get(group) ?? 0) + 1);
+  }
+  const apart = [...found.values()].reduce((sum, number) => sum + number, 0);
+  const counts = Object.entries(plan.counts).map(([action, number]): [string, number] => [action, action === "nothing" ? number - apart : number]);
+  return [...counts, ...found];
 }
 
 function Planned({ planned, isOpen }: { planned: PlannedResource; isOpen: boolean }) {

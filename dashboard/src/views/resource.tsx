@@ -11,10 +11,10 @@ import { titleOf, parseId } from "../model/ids";
 import { toggleValue } from "../model/query";
 import { graphHash, overviewHash, type ResourceTab, resourceHash } from "../model/route";
 import { toYaml } from "../model/yaml";
-import { rowOf, session } from "../page/state";
+import { nextStepOf, rowOf, session } from "../page/state";
 import { tell } from "../page/toasts";
 import { FieldsTab } from "./fields";
-import { Contests, TimelineTab } from "./timeline";
+import { Contests, contestsTitle, TimelineTab } from "./timeline";
 
 const TABS: [tab: ResourceTab, title: string][] = [["summary", "Summary"], ["fields", "Fields"], ["timeline", "Timeline"], ["raw", "Raw objects"]];
 
@@ -146,7 +146,7 @@ function SummaryTab({ detail }: { detail: ResourceDetail }) {
     <div class="cards">
       <div class="cards-column">
         <Card title="Conditions" count={detail.conditions.length}><Conditions detail={detail} /></Card>
-        {detail.contests.length > 0 && <Card title="Contested fields" count={detail.contests.length}><Contests contests={detail.contests} /></Card>}
+        {detail.contests.length > 0 && <Card title={contestsTitle(detail.contests)} count={detail.contests.length}><Contests contests={detail.contests} /></Card>}
         <Card title="Last step"><LastStep detail={detail} /></Card>
         <Card title="Events" count={detail.events.length}><Events detail={detail} /></Card>
       </div>
@@ -194,7 +194,8 @@ function statusClass({ type, status }: Condition): string {
 function LastStep({ detail }: { detail: ResourceDetail }) {
   const step = detail.lastStep;
   const next = detail.nextStep;
-  const due: [string, preact.ComponentChildren][] = next ? [["Next", <><Ago time={next.time} none="not planned" />{next.why && <span class="muted">: {next.why}</span>}</>]] : [];
+  const time = nextStepOf(detail.row.id) ?? next?.time ?? null;
+  const due: [string, preact.ComponentChildren][] = next ? [["Next", <><Ago time={time} none="not planned" isDue />{next.why && <span class="muted">: {next.why}</span>}</>]] : [];
   if (!step) {
     return (
       <>

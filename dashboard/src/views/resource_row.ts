@@ -2,7 +2,7 @@
 import type { Row } from "../api/contract";
 import { STATE_ICONS, iconPath } from "../components/icon";
 import type { RowPainter } from "../components/list_window";
-import { absolute, relative } from "../model/format";
+import { absolute, due, relative } from "../model/format";
 import { resourceHash } from "../model/route";
 import { STATE_MEANINGS, stateName } from "../model/states";
 import { now } from "../page/clock";
@@ -28,6 +28,10 @@ interface Parts {
   messageText: Text;
   last: HTMLElement;
   lastText: Text;
+  next: HTMLElement;
+  nextText: Text;
+  /** The time that it shows. */
+  nextStep: string | null;
 }
 
 const known = new WeakMap<HTMLElement, Parts>();
@@ -43,7 +47,7 @@ function make(): HTMLElement {
     element.append(made);
     return made;
   };
-  const [state, drift, name, kind, namespace, message, last] = (["state", "drift", "name", "kind", "namespace", "message", "time"] as const).map(cell) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+  const [state, drift, name, kind, namespace, message, last, next] = (["state", "drift", "name", "kind", "namespace", "message", "time", "next"] as const).map(cell) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
   const badge = document.createElement("span");
   const svg = document.createElementNS(SVG, "svg");
   for (const [key, value] of [["class", "icon"], ["viewBox", "0 0 16 16"], ["aria-hidden", "true"]] as const) svg.setAttribute(key, value);
@@ -57,7 +61,7 @@ function make(): HTMLElement {
   const text = (parent: Node): Text => parent.appendChild(document.createTextNode(""));
   known.set(element, {
     row: null, time: 0, state: badge, icon, stateText: text(badge), drift, link, name: text(link), kind, kindText: text(kind), namespace: text(namespace),
-    message, messageText: text(message), last, lastText: text(last),
+    message, messageText: text(message), last, lastText: text(last), next, nextText: text(next), nextStep: null,
   });
   return element;
 }
@@ -72,11 +76,14 @@ function fill(element: HTMLElement, row: Row): void {
   const changed = changedAt.get(row.id);
   element.classList.toggle("is-changed", changed !== undefined && Date.now() - changed < MARKED);
   if (parts.row !== row) fillRow(element, parts, row);
-  else if (parts.time === now.peek()) return;
+  else if (parts.time === now.peek() && parts.nextStep === row.nextStep) return;
   const time = Math.max(now.peek(), Date.now() - 1000);
   parts.row = row;
   parts.time = now.peek();
   put(parts.lastText, row.lastStep ? relative(row.lastStep, time) : "–");
+  if (parts.nextStep !== row.nextStep && parts.next.title) parts.next.title = "";
+  parts.nextStep = row.nextStep;
+  put(parts.nextText, row.nextStep ? due(row.nextStep, time) : "–");
 }
 
 function fillRow(element: HTMLElement, parts: Parts, row: Row): void {
@@ -97,7 +104,7 @@ function fillRow(element: HTMLElement, parts: Parts, row: Row): void {
   put(parts.namespace, row.namespace);
   put(parts.messageText, row.state === "ready" && row.reason === "UpToDate" ? "" : row.message || row.reason);
   // Those of another row.
-  for (const part of [parts.state, parts.drift, parts.link, parts.kind, parts.message, parts.last]) if (part.title) part.title = "";
+  for (const part of [parts.state, parts.drift, parts.link, parts.kind, parts.message, parts.last, parts.next]) if (part.title) part.title = "";
 }
 
 function explain(element: HTMLElement, row: Row): void {
@@ -109,6 +116,7 @@ function explain(element: HTMLElement, row: Row): void {
   parts.kind.title = `${row.kind}.${row.group}`;
   parts.message.title = row.message;
   parts.last.title = row.lastStep ? absolute(row.lastStep) : "";
+  parts.next.title = row.nextStep ? absolute(row.nextStep) : "No process says when it takes the next step";
 }
 
 export const resourceRow: RowPainter<Row> = { make, fill, explain };

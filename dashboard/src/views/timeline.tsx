@@ -30,7 +30,7 @@ export function TimelineTab({ id, version, contests }: { id: Id; version: string
   const flip = (type: string): void => setHidden(new Set(hidden.has(type) ? [...hidden].filter((one) => one !== type) : [...hidden, type]));
   return (
     <>
-      {contests.length > 0 && <Card title="Contested fields" count={contests.length}><Contests contests={contests} /></Card>}
+      {contests.length > 0 && <Card title={contestsTitle(contests)} count={contests.length}><Contests contests={contests} /></Card>}
       <Card title="Drift by field"><Heatmap timeline={found} /></Card>
       <Card
         title="What happened"
@@ -85,8 +85,6 @@ function Heatmap({ timeline }: { timeline: Timeline }) {
   const start = bucketStart ? Date.parse(bucketStart) : Date.now();
   const at = (bucket: number): string => absolute(new Date(start + bucket * bucketSeconds * 1000).toISOString());
   const columns = heat[0]?.buckets.length ?? 0;
-  // What is still to come is empty for another reason.
-  const passed = Math.ceil((Date.now() - start) / bucketSeconds / 1000);
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Drift by field over time">
       <table class="heatmap">
@@ -96,7 +94,7 @@ function Heatmap({ timeline }: { timeline: Timeline }) {
             <tr key={one.path}>
               <th scope="row"><Path path={one.path} /></th>
               {one.buckets.map((number, bucket) => (
-                <td key={bucket} class={`heat ${number === 0 && bucket >= passed ? "heat-to-come" : `heat-${number === 0 ? 0 : Math.max(1, Math.ceil((number / most) * 4))}`}`} title={`${at(bucket)}: ${bucket >= passed ? "still to come" : plural(number, "time")}`}>
+                <td key={bucket} class={`heat heat-${number === 0 ? 0 : Math.max(1, Math.ceil((number / most) * 4))}`} title={`${at(bucket)}: ${plural(number, "time")}`}>
                   {number > 0 && <span class="visually-hidden">{number}</span>}
                 </td>
               ))}
@@ -104,7 +102,7 @@ function Heatmap({ timeline }: { timeline: Timeline }) {
             </tr>
           ))}
         </tbody>
-        <tfoot><tr><th scope="row"><span class="visually-hidden">From and to</span></th><td colSpan={Math.max(1, columns - 1)}>{at(0)}</td><td class="heat-end" colSpan={2}>{at(columns)}</td></tr></tfoot>
+        <tfoot><tr><th scope="row"><span class="visually-hidden">From and to</span></th><td colSpan={columns / 2}>{at(0)}</td><td class="heat-end" colSpan={columns / 2}>{at(columns)}</td><td /></tr></tfoot>
       </table>
     </div>
   );
@@ -122,10 +120,17 @@ function theirsOf(theirs: Json | undefined): (Json | undefined)[] {
   });
 }
 
+/** How often a field is put back before the resource counts as contested. */
+const CONTESTED_AFTER = 3;
+
+export function contestsTitle(contests: Contest[]): string {
+  return contests.some((one) => (one.count ?? 0) >= CONTESTED_AFTER) ? "Contested fields" : "Fields that were put back";
+}
+
 export function Contests({ contests }: { contests: Contest[] }) {
   return (
-    <div class="table-scroll" tabIndex={0} role="region" aria-label="Contested fields">
-      <table class="table">
+    <div class="table-scroll" tabIndex={0} role="region" aria-label={contestsTitle(contests)}>
+      <table class="table contests">
         <thead><tr><th scope="col">Field</th><th scope="col">Ours</th><th scope="col">The other writer's</th><th scope="col" class="right">Times</th><th scope="col">Since</th></tr></thead>
         <tbody>
           {contests.map((one) => (

@@ -26,7 +26,7 @@ from setpoint.dashboard.api.models import DashboardSource
 from setpoint.dashboard.backend import open_backend
 from setpoint.dashboard.histories import HistorySources
 from setpoint.dashboard.peers import Peers
-from setpoint.dashboard.process import LeasesInCluster, RunningProcess
+from setpoint.dashboard.process import LeasesInCluster, ProcessBeside, RunningProcess
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
 from setpoint.dashboard.views.audit_history import AuditHistory
 from setpoint.errors import UserError
@@ -78,14 +78,14 @@ async def _serve(request: CommandRequest, options: PageOptions) -> ExitCode:
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(_opened(request, options))
         report = None if options.upgrade_report is None else _read_report(options.upgrade_report)
-        process = await stack.enter_async_context(_processes(session, _source(request, options)))
+        process = await stack.enter_async_context(_processes(request, session, _source(request, options)))
         backend = await stack.enter_async_context(
             open_backend(session, _source(request, options), process=process, upgrade_report=report)
         )
         # Before the page is opened: it is what this process is for.
         backend.fleet.begin()
         page = _Page(request, options)
-        tokens = OneTimeTokens(LocalViewer(SessionActions(session)), page.print_url)
+        tokens = OneTimeTokens(LocalViewer(_acting(session, stack)), page.print_url)
         actions = ACTIONS if options.allows_actions else ()
         dashboard = Dashboard(backend, tokens, DashboardOptions(actions=actions, has_plan=options.has_plan))
         page.address = await stack.enter_async_context(serving(dashboard, options.listen))
@@ -125,7 +125,8 @@ async def served_beside(
                 raise UserError("--dashboard-peers is for processes of a cluster, and this store has one process alone")
             session = Session(settings, engines=SessionEngines(settings, opened=opened))
             await stack.enter_async_context(handed_over(session, controllers))
-            sign_in = OneTimeTokens(LocalViewer(SessionActions(session)), lambda token: _print_url(dashboard, token))
+            viewer = LocalViewer(_acting(session, stack))
+            sign_in = OneTimeTokens(viewer, lambda token: _print_url(dashboard, token))
             options = DashboardOptions(actions=actions, has_plan=page.has_plan)
         source = DashboardSource(type="cluster" if opened.shared else "store", name=settings.store)
         beside = HistorySources(None if page.audit is None else AuditHistory(Path(page.audit)), peers)
@@ -138,6 +139,13 @@ async def served_beside(
         if isinstance(sign_in, OneTimeTokens):
             sign_in.print_next()
         yield
+
+
+def _acting(session: Session, stack: AsyncExitStack) -> SessionActions:
+    """The actions of a session, which end before it."""
+    actions = SessionActions(session)
+    stack.push_async_callback(actions.close)
+    return actions
 
 
 def _print_url(dashboard: Dashboard, token: str) -> None:
@@ -188,10 +196,13 @@ async def _opened(request: CommandRequest, options: PageOptions) -> AsyncIterato
 
 
 @asynccontextmanager
-async def _processes(session: Session, source: DashboardSource) -> AsyncIterator[LeasesInCluster | None]:
-    """The processes of the cluster that the page is about, by the user's own rights."""
+async def _processes(
+    request: CommandRequest, session: Session, source: DashboardSource
+) -> AsyncIterator[LeasesInCluster | ProcessBeside | None]:
+    """The processes of the cluster that the page is about, by the user's own rights; or the one that holds the file."""
     if source.type != "cluster":
-        yield None
+        file = store_file(request.settings) if source.type == "store" else None
+        yield None if file is None else ProcessBeside(file)
         return
     async with session.reading() as engine:
         yield LeasesInCluster(engine.store, engine.clock)

@@ -1,7 +1,10 @@
 """What users may have done to resources: reconcile now, pause, resume. Nothing is deleted, and no spec is changed."""
 
+import asyncio
+import logging
 import secrets
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Final
 
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -14,6 +17,9 @@ from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
 from setpoint.library.session import Session
 
+_log: Final = logging.getLogger(__name__)
+# So long the page waits for an error; what takes longer shows in the status of the resource.
+_ANSWER_SECONDS: Final = 2.0
 ACTIONS: Final[tuple[ActionName, ...]] = ("reconcile", "pause", "resume")
 
 
@@ -34,9 +40,31 @@ class SessionActions:
     """Actions of a page beside the controllers: by the process that has the store, or else by this one."""
 
     session: Session
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def act(self, ref: ResourceRef, action: ActionName) -> None:
-        """See Actions."""
+        """See Actions. A step that takes longer, of a service that does not answer, goes on in the background."""
+        task = asyncio.create_task(self._act(ref, action))
+        self._tasks.add(task)
+        await asyncio.wait({task}, timeout=_ANSWER_SECONDS)
+        if task.done():
+            self._tasks.discard(task)
+            task.result()
+        else:
+            task.add_done_callback(self._ended_later)
+
+    def _ended_later(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.warning("action of the dashboard failed", extra={"why": str(error)})
+
+    async def close(self) -> None:
+        """Ends what still goes on."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _act(self, ref: ResourceRef, action: ActionName) -> None:
         if action == "reconcile":
             await self.session.reconcile(ref, wait=False)
             return

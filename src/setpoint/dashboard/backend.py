@@ -7,18 +7,22 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from setpoint.app import OpenedEngine
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.durations import rfc3339
-from setpoint.dashboard.api.models import DashboardSource
+from setpoint.dashboard.api.models import DashboardSource, Row
 from setpoint.dashboard.histories import NO_SOURCES, Histories, HistorySources
 from setpoint.dashboard.plans import PlanMaker
 from setpoint.dashboard.stream import StreamHub, StreamLimits
-from setpoint.dashboard.views.fleet import FleetRows, FleetWatch
+from setpoint.dashboard.views.fleet import EncodedRow, FleetRows, FleetWatch
+from setpoint.dashboard.views.next_steps import NextSteps
 from setpoint.dashboard.views.search import FieldSearch, SearchTexts
 from setpoint.dashboard.views.summary import NoProcess, ProcessSource, Summaries
 from setpoint.engine.context import EngineContext
 from setpoint.engine.history.memory_history import HistoryStore
+from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.library.executors import has_controller
@@ -66,7 +70,13 @@ class Backend:
         seconds = self.hub.summaries.process.seconds_until_step(ref)
         if seconds is not None:
             return rfc3339(int(datetime.fromisoformat(self.engine.clock.now()).timestamp() + seconds))
-        return None if token is None else await self.histories.next_step_of(ref, token)
+        asked = None if token is None else await self.histories.next_step_of(ref, token)
+        return asked or self.hub.steps.get(ref)
+
+    def row_of(self, ref: ResourceRef, found: EncodedRow, next_step: str | None = None) -> Row:
+        """The row with the time of the next step, as far as a process says it."""
+        known = next_step or self.hub.steps.get(ref)
+        return found.row if known is None else msgspec.structs.replace(found.row, next_step=known)
 
 
 @asynccontextmanager
@@ -87,15 +97,12 @@ async def open_backend(
     is_live = source.type != "recording"
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(session.reading())
-        rows, closed = FleetRows(), asyncio.Event()
-        texts = SearchTexts(engine)
+        rows, texts = FleetRows(), SearchTexts(engine)
         fleet = FleetWatch(engine, rows, is_live=is_live, listener=texts)
-        stack.callback(closed.set)
         plans = PlanMaker(session, engine.clock, rows.notify, _plan_kept_seconds(running))
         stack.push_async_callback(plans.close)
-        hub = StreamHub(rows, Summaries(rows, process or NoProcess()), plans, engine.clock, limits, closed)
         await stack.enter_async_context(fleet.running())
-        await stack.enter_async_context(in_background(hub.watch_process()))
+        hub = await stack.enter_async_context(_streaming(fleet, plans, process or NoProcess(), engine.clock, limits))
         yield Backend(
             session,
             engine,
@@ -110,6 +117,21 @@ async def open_backend(
             is_live,
             running is not None,
         )
+
+
+@asynccontextmanager
+async def _streaming(
+    fleet: FleetWatch, plans: PlanMaker, process: ProcessSource, clock: Clock, limits: StreamLimits
+) -> AsyncIterator[StreamHub]:
+    """What streams send, until this is closed."""
+    rows, closed = fleet.rows, asyncio.Event()
+    steps, summaries = NextSteps(rows, process, clock), Summaries(rows, process)
+    hub = StreamHub(rows, summaries, steps, plans, lambda: fleet.trouble, clock, limits, closed)
+    async with AsyncExitStack() as stack:
+        stack.callback(closed.set)
+        for work in (hub.watch_process(), hub.watch_steps(), hub.watch_others()):
+            await stack.enter_async_context(in_background(work))
+        yield hub
 
 
 def _plan_kept_seconds(running: OpenedEngine | None) -> float:

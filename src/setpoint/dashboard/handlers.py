@@ -10,7 +10,7 @@ from setpoint import __version__
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import RequestRefused
 from setpoint.dashboard.access.viewer import Scope, Viewer
-from setpoint.dashboard.api.models import ActionName, ProcessAnswer, SessionInfo
+from setpoint.dashboard.api.models import ActionName, NextStepTimes, ProcessAnswer, SessionInfo
 from setpoint.dashboard.api.resource_models import ActionAnswer
 from setpoint.dashboard.backend import Backend
 from setpoint.dashboard.peers import ALONE
@@ -18,7 +18,7 @@ from setpoint.dashboard.views.details import details_of, relations_of
 from setpoint.dashboard.views.fields import fields_of
 from setpoint.dashboard.views.fleet import EncodedRow, joined_rows
 from setpoint.dashboard.views.graph import GraphBuilder, GraphQuery
-from setpoint.dashboard.views.rows import ref_of
+from setpoint.dashboard.views.rows import id_of, ref_of
 from setpoint.dashboard.views.search import MAX_QUERY
 from setpoint.dashboard.views.timeline import DEFAULT_ENTRIES, MAX_ENTRIES, is_cursor, merged_timeline
 from setpoint.dashboard.views.visibility import visibility_of, visible_row, visible_rows
@@ -71,11 +71,22 @@ class ResourceHandlers:
         limit = number_in(request, "limit", DEFAULT_PAGE, 1, MAX_PAGE)
         start = number_in(request, "cursor", 0, 0, MAX_NUMBER)
         # Before rights are asked for: what changes meanwhile is on the stream from here on.
-        revision = rows.revision
+        steps = self.backend.hub.steps
+        steps.refresh()
+        revision = rows.revision_of(rows.number, steps.number)
         refs = await visible_rows(viewer, rows)
-        shown = [row for ref in refs[start : start + limit] if (row := rows.get(ref)) is not None]
+        shown = {ref: row for ref in refs[start : start + limit] if (row := rows.get(ref)) is not None}
         following = f'"{start + limit}"' if start + limit < len(refs) else "null"
-        return _page(shown, revision, len(refs), following)
+        head = f'{{"revision":"{revision}","total":{len(refs)},"next":{following},"resources":'
+        return web.Response(body=head.encode() + joined_rows(shown, steps.get) + b"}", content_type=_JSON)
+
+    async def next_steps(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /next-steps"""
+        rows, steps = await self.backend.fleet.loaded(), self.backend.hub.steps
+        steps.refresh()
+        visible = await visibility_of(viewer, rows.scopes)
+        times = {id_of(ref): time for ref, time in steps.since(0).items() if visible.sees(ref)}
+        return answer(NextStepTimes(revision=rows.revision_of(rows.number, steps.number), times=times))
 
     async def summary(self, _request: web.Request, viewer: Viewer) -> web.Response:
         """GET /summary"""
@@ -112,7 +123,8 @@ class ResourceHandlers:
         visible = await visibility_of(viewer, set(map(Scope.of, relations.refs)))
         token = None if ALONE in request.query else viewer.token
         next_at = await backend.next_step_of(ref, token)
-        return answer(details_of(described, explained, relations.seen_by(visible.sees), row.row, next_at=next_at))
+        shown = backend.row_of(ref, row, next_at)
+        return answer(details_of(described, explained, relations.seen_by(visible.sees), shown, next_at=shown.next_step))
 
     async def fields(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /resources/{id}/fields"""
@@ -176,7 +188,7 @@ class ResourceHandlers:
             raise RequestRefused(403, "actionsOff", "this action is off", "start with --allow-actions")
         ref, row = await self.visible_resource(request, viewer)
         await viewer.act(ref, action)
-        return answer(ActionAnswer(row=row.row), 202)
+        return answer(ActionAnswer(row=self.backend.row_of(ref, row)), 202)
 
     async def visible_resource(self, request: web.Request, viewer: Viewer) -> tuple[ResourceRef, EncodedRow]:
         """The resource that a request names; RequestRefused for one that is not declared, or may not be seen."""
@@ -213,8 +225,3 @@ def number_in(request: web.Request, name: str, default: int, least: int, most: i
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS) or not least <= int(text) <= most:
         raise RequestRefused(400, "badNumber", f"{name} is a number from {least} to {most}")
     return int(text)
-
-
-def _page(shown: list[EncodedRow], revision: str, total: int, following: str) -> web.Response:
-    head = f'{{"revision":"{revision}","total":{total},"next":{following},"resources":'
-    return web.Response(body=head.encode() + joined_rows(shown) + b"}", content_type=_JSON)

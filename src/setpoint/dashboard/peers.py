@@ -40,6 +40,8 @@ class Peers:
 
     names: tuple[ListenAddress, ...]
     _client: HttpClient = field(init=False)
+    # Without an answer of the DNS a lookup holds a thread for longer than a request waits: there is one for each name.
+    _lookups: dict[ListenAddress, asyncio.Task[Sequence[ListenAddress]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._client = HttpClient(addresses=_DIRECT, limits=HttpLimits(body=_MAX_BODY))
@@ -52,11 +54,24 @@ class Peers:
 
     async def close(self) -> None:
         """Closes the connections."""
+        for lookup in self._lookups.values():
+            lookup.cancel()
         await self._client.close()
 
     async def _addresses(self) -> Sequence[ListenAddress]:
-        found = await asyncio.gather(*map(_resolved, self.names))
+        found = await asyncio.gather(*map(self._resolved, self.names))
         return sorted({address for addresses in found for address in addresses})[:MAX_PEERS]
+
+    async def _resolved(self, name: ListenAddress) -> Sequence[ListenAddress]:
+        """The addresses behind a name, asked for anew; none for one that does not resolve now."""
+        lookup = self._lookups.get(name)
+        if lookup is None or lookup.done():
+            lookup = self._lookups[name] = asyncio.create_task(_look_up(name))
+        try:
+            async with asyncio.timeout(_SECONDS):
+                return await asyncio.shield(lookup)
+        except TimeoutError:
+            return ()
 
     async def _ask(self, place: ListenAddress, path: str, token: str, type_: type[T]) -> T | None:
         mark = "&" if "?" in path else "?"
@@ -70,11 +85,9 @@ class Peers:
             return None
 
 
-async def _resolved(name: ListenAddress) -> Sequence[ListenAddress]:
-    """The addresses behind a name; none for one that does not resolve now."""
+async def _look_up(name: ListenAddress) -> Sequence[ListenAddress]:
     try:
-        async with asyncio.timeout(_SECONDS):
-            found = await asyncio.get_running_loop().getaddrinfo(*name, type=socket.SOCK_STREAM)
-    except (OSError, TimeoutError):
+        found = await asyncio.get_running_loop().getaddrinfo(*name, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
         return ()
     return [ListenAddress(str(address[0]), name.port) for *_, address in found]

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -13,11 +14,22 @@ from setpoint.clients.http import READ_METHODS
 from setpoint.clients.ratelimit.circuit_breaker import BreakerState
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import rfc3339
-from setpoint.dashboard.api.models import Budget, ProcessAnswer, ProcessLease, ProcessState, QueueDepth, Rates
+from setpoint.dashboard.api.models import (
+    Budget,
+    NextStepTimes,
+    ProcessAnswer,
+    ProcessLease,
+    ProcessState,
+    QueueDepth,
+    Rates,
+)
 from setpoint.dashboard.peers import Peers
+from setpoint.dashboard.views.rows import ref_of
+from setpoint.dashboard.views.summary import NoProcess
 from setpoint.engine.ports import Clock, Lease, Store
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import StoreError
+from setpoint.library.inspection.looks import next_looks
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.sharding.assignment import MEMBER_PREFIX
 from setpoint.runtime.sharding.leases import LEASE_PREFIX, LEASE_SECONDS
@@ -132,6 +144,22 @@ class RunningProcess:
         controller = self.manager.controllers.get(ref.group_kind)
         return None if controller is None else controller.queue.seconds_until(ref)
 
+    def rescheduled(self) -> Mapping[ResourceRef, float | None]:
+        """See StepSource."""
+        queues = (one.queue for one in self.manager.controllers.values())
+        return {ref: queue.seconds_until(ref) for queue in queues for ref in queue.take_rescheduled()}
+
+    async def others(self, refs: Collection[ResourceRef], tokens: Collection[str]) -> Mapping[ResourceRef, str]:
+        """See StepSource."""
+        if self.peers is None:
+            return {}
+        found: dict[ResourceRef, str] = {}
+        for token in tokens:
+            for answer in await self.peers.ask("/next-steps", token, NextStepTimes):
+                times = ((ref_of(one), time) for one, time in answer.times.items())
+                found |= {ref: time for ref, time in times if ref is not None and time is not None}
+        return found
+
     async def processes(self, token: str | None) -> Sequence[ProcessLease]:
         """See ProcessSource."""
         own, now = self.identity, self._clock.monotonic()
@@ -186,6 +214,14 @@ class LeasesInCluster:
         """See ProcessSource."""
         return None
 
+    def rescheduled(self) -> Mapping[ResourceRef, float | None]:
+        """See StepSource."""
+        return {}
+
+    async def others(self, refs: Collection[ResourceRef], tokens: Collection[str]) -> Mapping[ResourceRef, str]:
+        """See StepSource; the processes of a cluster answer users that sign in there."""
+        return {}
+
     async def processes(self, token: str | None) -> Sequence[ProcessLease]:
         """See ProcessSource; none for a user who may not list leases."""
         if (now := self.clock.monotonic()) - self._asked >= _LEASES_SECONDS:
@@ -195,6 +231,17 @@ class LeasesInCluster:
             except StoreError as error:
                 _log.debug("leases not read", extra={"why": str(error)})
         return self._leases
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessBeside(NoProcess):
+    """See ProcessSource: the process that holds the store in a file, for a page that is served beside it."""
+
+    store: Path
+
+    async def others(self, refs: Collection[ResourceRef], tokens: Collection[str]) -> Mapping[ResourceRef, str]:
+        """See StepSource; nothing while no process answers."""
+        return await next_looks(refs, self.store)
 
 
 def processes_of(

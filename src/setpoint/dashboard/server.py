@@ -88,6 +88,7 @@ class Dashboard:
             "search": own.search,
             "summary": own.summary,
             "process": own.process,
+            "next_steps": own.next_steps,
             "stream": self._stream,
             "graph": own.graph,
             "resource": own.resource,

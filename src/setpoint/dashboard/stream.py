@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import suppress
+from dataclasses import field
 from itertools import chain
 from typing import Final, Protocol, TypeAlias
 
@@ -10,8 +11,10 @@ import msgspec
 
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.viewer import Scope, SeesScope, Viewer
-from setpoint.dashboard.api.models import PlanProgress, Summary
+from setpoint.dashboard.api.models import NextStepTimes, PlanProgress, StoreTrouble, Summary
 from setpoint.dashboard.views.fleet import FleetChanges, FleetRows, joined_rows, json_ids
+from setpoint.dashboard.views.next_steps import NextSteps
+from setpoint.dashboard.views.rows import id_of
 from setpoint.dashboard.views.summary import Summaries, is_news
 from setpoint.dashboard.views.visibility import EVERYTHING_VISIBLE, Visibility, visibility_of
 from setpoint.engine.ports import Clock
@@ -20,6 +23,8 @@ _encode: Final = msgspec.json.Encoder().encode
 # A connection that broke is noticed by writing to it.
 _HEARTBEAT: Final = b": still here\n\n"
 _RESET: Final = b"event: reset\ndata: {}\n\n"
+# Asking other processes takes at most one part in so many of the time.
+_MOST_SHARE: Final = 300
 
 # Sends bytes to the reader; ConnectionError or TimeoutError when it is gone.
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
@@ -35,8 +40,10 @@ class StreamLimits:
     heartbeat_seconds: float = 15.0
     # A reader that takes nothing for so long is gone.
     write_seconds: float = 30.0
-    # How often what the process does is looked at while there are streams.
+    # While there are streams: how often what the process does is looked at, its next steps, and those of others.
     process_seconds: float = 5.0
+    steps_seconds: float = 1.0
+    others_seconds: float = 15.0
 
 
 class PlanSource(Protocol):
@@ -53,7 +60,10 @@ class StreamHub:
 
     rows: FleetRows
     summaries: Summaries
+    steps: NextSteps
     plan: PlanSource
+    # Why what streams send may be old; empty while it is not.
+    trouble: Callable[[], str]
     clock: Clock
     limits: StreamLimits
     closed: asyncio.Event
@@ -61,6 +71,8 @@ class StreamHub:
     wakeups: int = 0
     # Grows when the process did something.
     ticks: int = 0
+    # The tokens of the users of the streams, by which other processes are asked.
+    tokens: dict[int, str | None] = field(default_factory=dict)
 
     async def watch_process(self) -> None:
         """Wakes the streams when the process did something, without an end; only while there are streams."""
@@ -73,6 +85,30 @@ class StreamHub:
                 self.rows.notify()
             before = after
 
+    async def watch_steps(self) -> None:
+        """Wakes the streams when next steps of this process were set, without an end; only while there are streams."""
+        while True:
+            await self.clock.sleep(self.limits.steps_seconds)
+            if self.open:
+                before = self.steps.number
+                self.steps.refresh()
+                self._notify_after(before)
+
+    async def watch_others(self) -> None:
+        """The same with the next steps of other processes. They are asked for all: the longer it takes, the rarer."""
+        wait = 0.0
+        while True:
+            await self.clock.sleep(max(wait, self.limits.steps_seconds))
+            if self.open:
+                before, began = self.steps.number, self.clock.monotonic()
+                await self.steps.ask_others({one for one in self.tokens.values() if one is not None})
+                wait = max(self.limits.others_seconds, _MOST_SHARE * (self.clock.monotonic() - began))
+                self._notify_after(before)
+
+    def _notify_after(self, before: int) -> None:
+        if self.steps.number != before:
+            self.rows.notify()
+
 
 class EventStream:
     """One stream. It remembers the number of the last change that it has sent, and nothing else of the fleet.
@@ -84,23 +120,28 @@ class EventStream:
         self._hub = hub
         self._viewer = viewer
         # None: what the reader has is not known, and it has to load everything.
-        self._sent = hub.rows.number if resumed is None else hub.rows.number_of(resumed)
+        found = (hub.rows.number, hub.steps.number) if resumed is None else hub.rows.numbers_of(resumed)
+        self._sent = None if found is None else found[0]
+        self._steps_sent = 0 if found is None else found[1]
         self._visible = EVERYTHING_VISIBLE
         self._summary: Summary | None = None
         self._summary_at = float("-inf")
         self._summary_of = (-1, -1)
         self._plan: PlanProgress | None = None
+        self._trouble = ""
 
     async def run(self, write: Write) -> None:
         """Sends until the reader is gone, its session has ended, or the server closes."""
         hub = self._hub
         hub.open += 1
+        hub.steps.refresh()
         try:
             while not hub.closed.is_set():
                 # Before anything is read: a change in between is not missed.
                 pending = hub.rows.next_change()
                 if (viewer := await self._viewer()) is None:
                     return
+                hub.tokens[id(self)] = viewer.token
                 await write(b"".join([one async for one in self._events(viewer)]) or _HEARTBEAT)
                 await hub.clock.sleep(hub.limits.rows_seconds)
                 await self._wait(pending)
@@ -110,6 +151,7 @@ class EventStream:
             pass
         finally:
             hub.open -= 1
+            hub.tokens.pop(id(self), None)
 
     async def _wait(self, pending: asyncio.Event) -> None:
         """Until something changed; not longer than to the summary that is due, or to the next heartbeat."""
@@ -127,7 +169,9 @@ class EventStream:
     async def _events(self, viewer: Viewer) -> AsyncGenerator[bytes]:
         async for one in self._row_events(viewer):
             yield one
-        for one in self._plan_events():
+        for one in self._step_events():
+            yield one
+        for one in chain(self._plan_events(), self._trouble_events()):
             yield one
         async for one in self._summary_events(viewer):
             yield one
@@ -139,17 +183,37 @@ class EventStream:
         visible = await visibility_of(viewer, chain(rows.scopes, deleted))
         if changes is None or visible.contradicts(self._visible):
             self._sent, self._visible = rows.number, visible
-            yield f"id: {rows.revision}\n".encode() + _RESET
+            self._steps_sent = self._hub.steps.number
+            yield f"id: {self._revision}\n".encode() + _RESET
             return
         self._sent, self._visible = changes.number, visible
-        if (body := _changes_body(changes, visible, rows)) is not None:
+        if (body := _changes_body(changes, visible, self._hub.steps, self._revision)) is not None:
             yield body
+
+    @property
+    def _revision(self) -> str:
+        return self._hub.rows.revision_of(self._sent or 0, self._steps_sent)
+
+    def _step_events(self) -> Iterator[bytes]:
+        steps = self._hub.steps
+        times = {id_of(ref): time for ref, time in steps.since(self._steps_sent).items() if self._visible.sees(ref)}
+        self._steps_sent = steps.number
+        if times:
+            revision = self._revision
+            found = NextStepTimes(revision=revision, times=times)
+            yield f"id: {revision}\nevent: nextSteps\ndata: ".encode() + _encode(found) + b"\n\n"
 
     def _plan_events(self) -> Iterator[bytes]:
         progress = self._hub.plan.progress(self._visible.sees_scope)
         if progress != self._plan:
             self._plan = progress
             yield b"event: plan\ndata: " + _encode(progress) + b"\n\n"
+
+    def _trouble_events(self) -> Iterator[bytes]:
+        trouble = self._hub.trouble()
+        if trouble != self._trouble:
+            self._trouble = trouble
+            yield b"event: trouble\ndata: " + _encode(StoreTrouble(message=trouble or None)) + b"\n\n"
 
     async def _summary_events(self, viewer: Viewer) -> AsyncGenerator[bytes]:
         now, current = self._hub.clock.monotonic(), self._current
@@ -162,15 +226,14 @@ class EventStream:
             yield b"event: summary\ndata: " + _encode(after) + b"\n\n"
 
 
-def _changes_body(changes: FleetChanges, visible: Visibility, rows: FleetRows) -> bytes | None:
-    changed = [row for ref, row in changes.changed.items() if visible.sees(ref)]
+def _changes_body(changes: FleetChanges, visible: Visibility, steps: NextSteps, revision: str) -> bytes | None:
+    changed = {ref: row for ref, row in changes.changed.items() if visible.sees(ref)}
     deleted = [ref for ref in changes.deleted if visible.sees(ref)]
     if not changed and not deleted:
         return None
-    revision = rows.revision_of(changes.number)
     return (
         f'id: {revision}\nevent: resources\ndata: {{"revision":"{revision}","changed":'.encode()
-        + joined_rows(changed)
+        + joined_rows(changed, steps.get)
         + b',"deleted":'
         + json_ids(deleted)
         + b"}\n\n"

@@ -3,10 +3,10 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import pytest
@@ -18,7 +18,7 @@ from setpoint.core.plan import Plan
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
 from setpoint.dashboard.actions import ACTIONS
 from setpoint.dashboard.api.models import DashboardSource
-from setpoint.dashboard.backend import Backend, open_backend
+from setpoint.dashboard.backend import open_backend
 from setpoint.dashboard.plans import MadePlan
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
 from setpoint.engine.resource import ResourceRef
@@ -31,6 +31,16 @@ from tests.cluster.access import Access
 from tests.cluster.ports import free_port
 from tests.cluster.running.controller_harness import ControllerHarness
 from tests.cluster.running.manifests import bucket
+from tests.cluster.running.two_controllers import (
+    SHARDS,
+    TwoControllers,
+    bucket_id,
+    makes_a_plan,
+    shows_nothing,
+    shows_the_next_step_in_the_list,
+    shows_the_processes,
+    shows_the_resource,
+)
 from tests.dashboard.pages import AT_ONCE, LOOPBACK, Page
 from tests.dashboard.test_stream import Events
 from tests.library.worlds import WEBSITE, until
@@ -38,8 +48,6 @@ from tests.library.worlds import WEBSITE, until
 BUCKETS = "/apis/storage.cnrm.cloud.google.com/v1beta1/namespaces/{}/storagebuckets"
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}"
 DEADLINE = 240.0
-# So many that both processes hold some.
-_SHARDS = 8
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -48,10 +56,6 @@ def run(work: Coroutine[Any, Any, None]) -> None:
             await work
 
     asyncio.run(main())
-
-
-def bucket_id(namespace: str, name: str) -> str:
-    return f"StorageBucket.storage.cnrm.cloud.google.com/{namespace}/{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,39 +257,6 @@ def allow_leases(access: Access, user: str, namespace: str) -> None:
     access.until_permitted(user, "list", "leases.coordination.k8s.io", namespace)
 
 
-@asynccontextmanager
-async def page_of(address: str, token: str) -> AsyncIterator[Page]:
-    """The page of another process, for the user with that token."""
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as browser:
-        # Nothing of the backend is used: it is in another process.
-        yield Page(address, cast("Backend", None), browser)
-
-
-async def planned(page: Page) -> Any:
-    """The plan of all resources that a process makes, once it is done."""
-    while (found := await page.get("/plan"))["isRunning"]:
-        await asyncio.sleep(0.01)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class TwoControllers:
-    """Two controllers that know each other, with the pages of a user who may list a bucket and leases, and another."""
-
-    namespace: str
-    addresses: tuple[str, ...]
-    tokens: dict[str, str]
-
-    @property
-    def own(self) -> str:
-        """The bucket."""
-        return bucket_id(self.namespace, "watched")
-
-    def page(self, address: str, user: str) -> AbstractAsyncContextManager[Page]:
-        """The page of one of them, for a user."""
-        return page_of(address, self.tokens[user])
-
-
 def _held(process: RunProcess) -> int:
     """How many shards a controller has, by its log."""
     return len(process.logged("shard acquired")) - len(process.logged("shard released"))
@@ -298,76 +269,18 @@ def two(harness: ControllerHarness) -> TwoControllers:
     allow_leases(access, "alice", namespace)
     ports = [free_port(), free_port()]
     peers = [option for port in ports for option in ("--dashboard-peers", f"127.0.0.1:{port}")]
-    options = ("--shards", str(_SHARDS), "--allow-actions", *peers)
+    options = ("--shards", str(SHARDS), "--allow-actions", *peers)
     processes = [
         harness.start_controller("--dashboard", f"127.0.0.1:{port}", *options, name=name)
         for port, name in zip(ports, ("first", "second"), strict=True)
     ]
     # A shard that is handed over later is looked at by its new holder, which would correct the drift below.
-    polling.until(lambda: all(_held(process) for process in processes) and sum(map(_held, processes)) == _SHARDS)
+    polling.until(lambda: all(_held(process) for process in processes) and sum(map(_held, processes)) == SHARDS)
     harness.kubectl.apply(bucket("watched"))
     harness.kubectl.until_ready("storagebucket/watched")
     harness.in_cloud(lambda cloud: cloud.edit("/b/watched", WEBSITE))
     addresses = tuple(process.logged("dashboard")[0]["address"] for process in processes)
     return TwoControllers(namespace, addresses, {user: access.token_of(user).strip() for user in ("alice", "bob")})
-
-
-async def shows_the_resource(page: Page, two: TwoControllers) -> None:
-    rows, details = await page.get("/resources"), await page.get(f"/resources/{two.own}")
-    timeline = await page.get(f"/resources/{two.own}/timeline")
-    fields = await page.get(f"/resources/{two.own}/fields")
-
-    assert [one["id"] for one in rows["resources"] if one["namespace"] == two.namespace] == [two.own]
-    # Whichever process took the step, and takes the next one.
-    assert details["nextStep"]["time"] is not None
-    assert [one["decision"] for one in timeline["entries"] if one["type"] == "step"] == ["create"]
-    (write,) = [one for one in timeline["entries"] if one["type"] == "write"]
-    assert [one["method"] for one in write["requests"]] == ["POST"]
-    assert (fields["isFresh"], fields["trouble"]) == (True, "")
-
-
-async def shows_the_processes(page: Page) -> None:
-    summary = await page.get("/summary")
-    # What the other one does is asked for now and then.
-    while sum(len(one["shards"]) for one in summary["processes"] if one["state"]) < _SHARDS:
-        await asyncio.sleep(0.1)
-        summary = await page.get("/summary")
-
-    assert [one["identity"].rpartition("-")[0] for one in summary["processes"]] == ["first", "second"]
-    assert [one["state"]["phase"] for one in summary["processes"]] == ["running", "running"]
-    assert summary["process"]["phase"] == "running"
-    assert (await page.get("/process"))["identity"] in [one["identity"] for one in summary["processes"]]
-
-
-async def makes_a_plan(page: Page, two: TwoControllers) -> None:
-    started = await page.post("/plan")
-    plan = await planned(page)
-
-    assert (started.status, plan["error"]) == (202, None)
-    (change,) = [one for one in plan["resources"] if one["id"] == two.own]
-    paths = [one["path"] for one in change["fields"]]
-    assert (change["action"], change["error"], paths) == ("update", None, ["spec.website.mainPageSuffix"])
-    assert (plan["total"], plan["counts"]["update"]) == (len(plan["resources"]), 1)
-
-
-async def shows_nothing(page: Page, two: TwoControllers) -> None:
-    rows, summary, plan = await page.get("/resources"), await page.get("/summary"), await page.get("/plan")
-    process, started = await page.send("GET", "/api/v1/process"), await page.post("/plan")
-    cancelled = await page.post("/plan/cancel")
-
-    assert [one for one in rows["resources"] if one["namespace"] == two.namespace] == []
-    assert (summary["process"], summary["processes"]) == (None, [])
-    assert two.namespace not in [one["namespace"] for one in summary["byNamespace"]]
-    assert two.own not in [one["id"] for one in summary["attention"]]
-    assert summary["total"] == rows["total"] == sum(one["total"] for one in summary["byKind"])
-    assert (process.status, process.code) == (403, "processesHidden")
-    assert (plan["resources"], plan["total"], plan["done"], plan["counts"]["update"]) == ([], 0, 0, 0)
-    assert (started.status, started.code) == (403, "nothingToPlan")
-    assert (cancelled.status, cancelled.body["resources"]) == (200, [])
-    for part in ("", "/fields", "/timeline", "/timeline?alone=1", "?alone=1"):
-        assert (await page.send("GET", f"/api/v1/resources/{two.own}{part}")).status == 404
-    assert (await page.get("/search?q=watched"))["ids"] == []
-    assert (await page.get(f"/graph?focus={two.own}"))["nodes"] == []
 
 
 def test_each_of_two_controllers_shows_each_user_what_that_user_may_see(
@@ -377,6 +290,7 @@ def test_each_of_two_controllers_shows_each_user_what_that_user_may_see(
         for address in two.addresses:
             async with two.page(address, "alice") as hers, two.page(address, "bob") as his:
                 await shows_the_resource(hers, two)
+                await shows_the_next_step_in_the_list(hers, two)
                 await shows_the_processes(hers)
                 await makes_a_plan(hers, two)
                 await shows_nothing(his, two)

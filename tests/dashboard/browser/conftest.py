@@ -1,4 +1,4 @@
-"""One browser and three worlds for all tests of this folder; they end with its last test."""
+"""One browser and four worlds for all tests of this folder; they end with its last test."""
 
 import os
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from tests.dashboard.browser.chromium import BrowserMissing
+from tests.dashboard.browser.screenshots import Shop, shop_world
 from tests.dashboard.browser.tabs import SharedBrowser, Tab
 from tests.dashboard.browser.worlds import Served, large_world, small_world, troubled_world
 from tests.dashboard.page_packages import is_required
@@ -26,9 +27,10 @@ class _Shared:
     small: Served | None = None
     large: Served | None = None
     troubled: Served | None = None
+    shop: Shop | None = None
 
     def close(self) -> None:
-        self.browser = self.small = self.large = self.troubled = None
+        self.browser = self.small = self.large = self.troubled = self.shop = None
         self.ends.close()
 
 
@@ -78,6 +80,14 @@ def troubled(browser: SharedBrowser, tmp_path_factory: pytest.TempPathFactory) -
     if _SHARED.troubled is None:
         _SHARED.troubled = _SHARED.ends.enter_context(troubled_world(tmp_path_factory.mktemp("troubled")))
     return _SHARED.troubled
+
+
+@pytest.fixture
+def shop(browser: SharedBrowser, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """The fleet of the pictures, served by the real processes."""
+    if _SHARED.shop is None:
+        _SHARED.shop = _SHARED.ends.enter_context(shop_world(tmp_path_factory.mktemp("shop")))
+    return _SHARED.shop
 
 
 @pytest.fixture

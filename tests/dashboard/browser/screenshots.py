@@ -1,10 +1,9 @@
-"""Takes the pictures of docs/images anew (`make dashboard-images`): a fleet on a local cloud, in both themes."""
+"""The pictures of each view, in both themes, of a fleet on a local cloud."""
 
 import json
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,28 +32,41 @@ _VIEWS: Final = {
 }
 
 
-def main() -> None:
-    """Takes all pictures."""
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, _shop(Path(folder)) as (running, recorded):
-        browser = SharedBrowser()
-        try:
-            for theme in ("light", "dark"):
-                _take(browser, running, theme, _VIEWS)
-                _take(browser, recorded, theme, {"upgrade": ("/upgrade", ".verdict")})
-                with browser.tab(running, PHONE, color_scheme=theme, device_scale_factor=1) as tab:
-                    _save(tab, "phone", theme, ("/", ".list-row"))
-        finally:
-            browser.close()
+THEMES: Final = ("light", "dark")
+_REPORT: Final = {"upgrade": ("/upgrade", ".verdict")}
+# What is served to a phone is a page like any other, of another size.
+_PHONE: Final = {"phone": ("/", ".list-row")}
+SIZES: Final = {**dict.fromkeys((*_VIEWS, *_REPORT), _SIZE), **dict.fromkeys(_PHONE, PHONE)}
 
 
-def _take(browser: SharedBrowser, served: Served, theme: str, views: dict[str, tuple[str, str]]) -> None:
-    with browser.tab(served, _SIZE, color_scheme=theme) as tab:
-        for name, view in views.items():
-            _save(tab, name, theme, view)
+def file_name(view: str, theme: str) -> str:
+    """The name of the picture of a view in a theme."""
+    return f"dashboard-{view}-{theme}.png"
 
 
-def _save(tab: Tab, name: str, theme: str, view: tuple[str, str]) -> None:
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """The process with its controllers, and one that serves the report of an upgrade."""
+
+    running: Served
+    recorded: Served
+
+
+def take_pictures(browser: SharedBrowser, shop: Shop, theme: str, folder: Path) -> None:
+    """Takes the picture of each view in that theme."""
+    for served, size, views in (
+        (shop.running, _SIZE, _VIEWS),
+        (shop.recorded, _SIZE, _REPORT),
+        (shop.running, PHONE, _PHONE),
+    ):
+        # As on a phone, scroll bars take no room: pictures have none.
+        with browser.tab(served, size, color_scheme=theme, device_scale_factor=1, is_mobile=True) as tab:
+            for name, view in views.items():
+                _save(tab, name, view, folder / file_name(name, theme))
+            assert tab.troubles == []
+
+
+def _save(tab: Tab, name: str, view: tuple[str, str], path: Path) -> None:
     place, selector = view
     tab.go(place)
     if name == "plan":
@@ -68,17 +80,15 @@ def _save(tab: Tab, name: str, theme: str, view: tuple[str, str]) -> None:
         tab.page.keyboard.press("Enter")
         tab.page.get_by_role("button", name="Fit").click()
     expect(tab.page.locator(".skeleton")).to_have_count(0)
-    path = IMAGES / f"dashboard-{name}-{theme}.png"
     tab.page.screenshot(path=path, animations="disabled")
-    sys.stdout.write(f"{path.name}: {path.stat().st_size // 1024} KB\n")
 
 
 # --- The shop ---------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _shop(folder: Path) -> Iterator[tuple[Served, Served]]:
-    """The process with its controllers, and one that serves the report of an upgrade."""
+def shop_world(folder: Path) -> Iterator[Shop]:
+    """A fleet on a local cloud, with something of everything that needs attention."""
     with Workspace(folder, user_environment()) as workspace:
         workspace.in_cloud(_prepare)
         workspace.write(*(f"{json.dumps(one)}\n" for one in _manifests()))
@@ -93,7 +103,7 @@ def _shop(folder: Path) -> Iterator[tuple[Served, Served]]:
             workspace.run("reconcile", "StorageBucket/media", "-n", "checkout")
         _edit(workspace, {"labels": {"team": "checkout", "owner": "by-hand"}, "versioning": {"enabled": False}})
         options = ("--listen", "127.0.0.1:0", "--no-open", "--upgrade-report", str(report))
-        yield Served(running, workspace), Served(workspace.piped("dashboard", *options), workspace)
+        yield Shop(Served(running, workspace), Served(workspace.piped("dashboard", *options), workspace))
 
 
 def _edits() -> Sequence[dict[str, Any]]:
@@ -152,7 +162,3 @@ def _instance(name: str, **metadata: Any) -> JsonObject:
 
 def _database(name: str, instance: str, **metadata: Any) -> JsonObject:
     return manifest("SQLDatabase", name, {"charset": "UTF8", "instanceRef": {"name": instance}}, **metadata)
-
-
-if __name__ == "__main__":
-    main()

@@ -90,7 +90,10 @@ class SignedOut(Model, frozen=True, kw_only=True):
 
 
 class Row(Model, frozen=True, kw_only=True):
-    """A resource in the list. `drifted`: drift was found while it is only observed, or corrected by the last step."""
+    """A resource in the list. `drifted`: drift was found while it is only observed, or corrected by the last step.
+
+    `nextStep`: when the next step is due, where a process says so; else when what was withheld may be written.
+    """
 
     id: str
     kind: str
@@ -104,9 +107,10 @@ class Row(Model, frozen=True, kw_only=True):
     drifted: bool
     since: str | None
     last_step: str | None
-    next_step: str | None
     generation: int
     observed_generation: int | None
+    # The last member: it is put into the encoded row.
+    next_step: str | None
 
 
 class ResourcePage(Model, frozen=True, kw_only=True):
@@ -231,6 +235,19 @@ class ResourceChanges(Model, frozen=True, kw_only=True):
     revision: str
     changed: tuple[Row, ...]
     deleted: tuple[str, ...]
+
+
+class NextStepTimes(Model, frozen=True, kw_only=True):
+    """When the next step of resources is due, by id; null: that is unknown. The event `nextSteps` of the stream."""
+
+    revision: str
+    times: dict[str, str | None]
+
+
+class StoreTrouble(Model, frozen=True, kw_only=True):
+    """The event `trouble` of the stream: why the store cannot be read, so that rows may be old; null once it can be."""
+
+    message: str | None
 
 
 class PlanProgress(Model, frozen=True, kw_only=True):

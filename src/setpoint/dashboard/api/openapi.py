@@ -11,7 +11,7 @@ from setpoint.dashboard.api.routes import API, EVENT_STREAM, ROUTES, ApiRoute
 
 _TEMPLATE: Final = "#/components/schemas/{name}"
 # Those of the events of the stream, which no route answers with.
-_EVENTS: Final = (models.ResourceChanges, models.PlanProgress)
+_EVENTS: Final = (models.ResourceChanges, models.NextStepTimes, models.PlanProgress, models.StoreTrouble)
 _DESCRIPTION: Final = (
     "What the dashboard of setpoint reads. Within v1, members are added and none is taken away or given another "
     "meaning. Every POST needs the header `X-Setpoint: 1` and a body of type application/json. Secret values are "

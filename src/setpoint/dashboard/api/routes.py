@@ -84,10 +84,18 @@ ROUTES: Final = (
     ),
     ApiRoute(
         "GET",
+        "/next-steps",
+        "next_steps",
+        "When the next step of resources is due, as far as this process knows it; those of a list are in its rows.",
+        models.NextStepTimes,
+    ),
+    ApiRoute(
+        "GET",
         "/stream",
         "stream",
-        "Server-sent events: `resources` (ResourceChanges), `summary` (Summary), `plan` (PlanProgress or null), and "
-        "`reset`: load everything anew. The id of an event is a revision; Last-Event-ID resumes after it.",
+        "Server-sent events: `resources` (ResourceChanges), `nextSteps` (NextStepTimes), `summary` (Summary), "
+        "`plan` (PlanProgress or null), `trouble` (StoreTrouble), and `reset`: load everything anew. The id of an "
+        "event is a revision; Last-Event-ID resumes after it.",
         None,
         query=(QueryParameter("since", "The revision that the reader has, where it cannot send Last-Event-ID."),),
     ),

@@ -1,10 +1,10 @@
 """What the audit log says about one resource: as entries of a history, for what is older than the history itself.
 
-The end of the file is read, at most so many bytes; lines about other resources are passed over undecoded.
+The newest lines are read, also of files that the log was rotated to; those about other resources are passed over
+undecoded.
 """
 
 import asyncio
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -14,11 +14,12 @@ import orjson
 
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.dashboard.views.log_files import newest_lines
 from setpoint.dashboard.views.rows import objects_in, text_in
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
 
-# The newest part of the file; older lines are for the tools that keep logs.
+# The newest part of the log; older lines are for the tools that keep logs.
 MAX_BYTES: Final = 64 * 2**20
 MAX_ENTRIES: Final = 500
 _MAX_REQUESTS: Final = 20
@@ -44,19 +45,9 @@ class AuditHistory:
     def _lines(self, ref: ResourceRef) -> Iterator[bytes]:
         """The lines that may be about a resource, or about a write."""
         name = orjson.dumps(ref.name)
-        try:
-            with self.path.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - self.most_bytes))
-                if size > self.most_bytes:
-                    # The rest of a line that began before.
-                    file.readline()
-                for line in file:
-                    if name in line or b'"event":"response"' in line:
-                        yield line
-        except OSError:
-            # It was rotated away, or may not be read: the history is all there is.
-            return
+        for line in newest_lines(self.path, self.most_bytes):
+            if name in line or b'"event":"response"' in line:
+                yield line
 
 
 def read_entries(lines: Iterator[bytes], ref: ResourceRef) -> Sequence[HistoryEntry]:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final, Protocol
 
@@ -31,6 +31,8 @@ _log: Final = logging.getLogger(__name__)
 _ROWS_BEFORE_YIELD: Final = 200
 # So many deletions are kept for streams that resume; an older stream loads everything anew.
 _MAX_DELETIONS: Final = 10_000
+_WORKS_AFTER_SECONDS: Final = 5.0
+_NEXT_STEP: Final = b'"nextStep":'
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -42,6 +44,13 @@ class EncodedRow:
     json: bytes
     needs: tuple[Dependency, ...] = ()
     owner: ResourceRef | None = None
+
+    def json_with(self, next_step: str | None) -> bytes:
+        """Its JSON with the time that a process says for the next step; None leaves the one on record."""
+        if next_step is None:
+            return self.json
+        # The last member is the time on record, or null.
+        return self.json[: self.json.rindex(_NEXT_STEP)] + _NEXT_STEP + _encode(next_step) + b"}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +93,17 @@ class FleetRows:
         """The row of a resource; None when it is not declared."""
         return self._rows.get(ref)
 
-    @property
-    def revision(self) -> str:
-        """The revision of the last change, as a stream resumes from it."""
-        return self.revision_of(self.number)
+    def revision_of(self, number: int, steps: int) -> str:
+        """The revision of a change of rows, and of one of next steps, as a stream resumes from both."""
+        return f"{self._epoch}.{number}.{steps}"
 
-    def revision_of(self, number: int) -> str:
-        """The revision of a change."""
-        return f"{self._epoch}.{number}"
-
-    def number_of(self, revision: str) -> int | None:
-        """The number of a revision; None when what followed it is not known any more, or it is of another process."""
-        epoch, _, text = revision.partition(".")
-        if epoch != self._epoch or not (text.isascii() and text.isdigit() and len(text) < 18):
+    def numbers_of(self, revision: str) -> tuple[int, int] | None:
+        """The numbers of a revision; None when what followed it is not known any more, or it is of another process."""
+        epoch, *texts = revision.split(".")
+        if epoch != self._epoch or len(texts) != 2 or not all(map(_is_number, texts)):
             return None
-        number = int(text)
-        return number if self._forgotten <= number <= self.number else None
+        number, steps = map(int, texts)
+        return (number, steps) if self._forgotten <= number <= self.number else None
 
     def sorted(self) -> Sequence[ResourceRef]:
         """All resources, in the order of the list."""
@@ -145,8 +149,8 @@ class FleetRows:
         """What changed after that number; None when deletions since then are forgotten."""
         if number < self._forgotten:
             return None
-        changed = {ref: self._rows[ref] for ref in _after(self._numbers, number)}
-        return FleetChanges(self.number, changed, list(_after(self._deletions, number)))
+        changed = {ref: self._rows[ref] for ref in newest_first(self._numbers, number)}
+        return FleetChanges(self.number, changed, list(newest_first(self._deletions, number)))
 
     def notify(self) -> None:
         """Wakes the streams: a row, or something else that they show, has changed."""
@@ -158,8 +162,12 @@ class FleetRows:
         return self._changed
 
 
-def _after(numbers: dict[ResourceRef, int], number: int) -> Iterator[ResourceRef]:
-    """Those with a higher number, the newest first: it takes no longer than there are."""
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 18
+
+
+def newest_first(numbers: dict[ResourceRef, int], number: int) -> Iterator[ResourceRef]:
+    """Those with a higher number than that: it takes no longer than there are."""
     for ref in reversed(numbers):
         if numbers[ref] <= number:
             return
@@ -227,18 +235,45 @@ class FleetWatch:
                 since = await self._list() if since is None else since
                 if not self._is_live:
                     return
-                async for change in self._engine.store.watch(since):
-                    since = change.revision
-                    backoff.reset()
-                    self._handle(change)
+                async with self._clearing_trouble():
+                    async for change in self._engine.store.watch(since):
+                        since = change.revision
+                        backoff.reset()
+                        self._handle(change)
             except StoreError as error:
                 if isinstance(error, RevisionExpired):
                     since = None
-                self._trouble = str(error)
+                else:
+                    self._set_trouble(str(error))
                 self._tried.set()
                 delay = backoff.next()
                 _log.warning("watch of the dashboard broke off", extra={"why": str(error), "seconds": round(delay, 3)})
                 await self._engine.clock.sleep(delay)
+
+    @property
+    def trouble(self) -> str:
+        """Why the rows may be old by now; empty while changes are read."""
+        return self._trouble
+
+    def _set_trouble(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self.rows.notify()
+
+    @asynccontextmanager
+    async def _clearing_trouble(self) -> AsyncIterator[None]:
+        """A watch says nothing while nothing changes: one that lasts for a while can be read."""
+
+        async def clear() -> None:
+            await self._engine.clock.sleep(_WORKS_AFTER_SECONDS)
+            self._set_trouble("")
+
+        task = asyncio.create_task(clear()) if self._trouble else None
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
 
     async def _list(self) -> Revision:
         gone, since, seen = set(self.rows), Revision(""), 0
@@ -284,9 +319,9 @@ class FleetWatch:
             return ()
 
 
-def joined_rows(rows: Sequence[EncodedRow]) -> bytes:
-    """The rows as a JSON list."""
-    return b"[" + b",".join(one.json for one in rows) + b"]"
+def joined_rows(rows: Mapping[ResourceRef, EncodedRow], next_step: Callable[[ResourceRef], str | None]) -> bytes:
+    """The rows as a JSON list, each with the time of its next step, where a process says it."""
+    return b"[" + b",".join(one.json_with(next_step(ref)) for ref, one in rows.items()) + b"]"
 
 
 def json_ids(refs: Sequence[ResourceRef]) -> bytes:

@@ -9,7 +9,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.dashboard.api.models import Row, State
 from setpoint.engine.conditions import BLOCKED_REASONS, is_failure_reason
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.state import ENGINE_STATE
+from setpoint.engine.state import ENGINE_STATE, StoredState
 
 # Longer messages are shortened in the list; the page of the resource has all of it.
 _MAX_MESSAGE: Final = 300
@@ -74,9 +74,9 @@ def row_of(resource: Resource) -> Row:
         drifted=_is_drifted(step, state),
         since=told.last_transition_time or None if told is not None else None,
         last_step=text_in(step, "at") or None,
-        next_step=None,
         generation=resource.generation,
         observed_generation=observed if isinstance(observed, int) and not isinstance(observed, bool) else None,
+        next_step=_recorded_next_step(resource, step),
     )
 
 
@@ -118,6 +118,17 @@ def _is_drifted(step: JsonObject, state: State) -> bool:
     if text_in(step, "decision") not in _DRIFT:
         return False
     return bool(step.get("writes")) or (state == "observed" and bool(step.get("withheld")))
+
+
+def _recorded_next_step(resource: Resource, step: JsonObject) -> str | None:
+    """When what the last step withheld may be written: no other time of a next step is on record."""
+    if not step.get("withheld"):
+        return None
+    stored = StoredState.of(resource)
+    times = [one.not_before for one in stored.oscillations.reported]
+    if stored.flips.is_contested:
+        times.append(stored.flips.not_before)
+    return min(times, default=None)
 
 
 def _shortened(message: str) -> str:

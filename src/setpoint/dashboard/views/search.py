@@ -32,7 +32,7 @@ KEPT_SECONDS: Final = 900.0
 _INDEXED_BEFORE_YIELD: Final = 50
 _SEARCHED_BEFORE_YIELD: Final = 2_000
 # A word that is a path, or part of one, or a path with a value.
-_PATH_MARKS: Final = ".=["
+_PATH_MARKS: Final = ".=[]"
 # Positions in lists are part of paths, and not of documents.
 _POSITION: Final = re.compile(r"\[\d*\]?|\d*\]")
 _MARKS: Final = re.compile(r"[.=]")

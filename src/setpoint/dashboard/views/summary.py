@@ -1,7 +1,7 @@
 """The overview: how many resources are in each state, which need a person, and what the process does."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -52,6 +52,14 @@ class ProcessSource(Protocol):
         """The seconds until this process takes the next step of a resource by itself; None when it will not."""
         ...
 
+    def rescheduled(self) -> Mapping[ResourceRef, float | None]:
+        """See StepSource."""
+        ...
+
+    async def others(self, refs: Collection[ResourceRef], tokens: Collection[str]) -> Mapping[ResourceRef, str]:
+        """See StepSource."""
+        ...
+
 
 class NoProcess:
     """For a page that is served beside the controllers."""
@@ -77,6 +85,14 @@ class NoProcess:
     def seconds_until_step(self, ref: ResourceRef) -> float | None:
         """See ProcessSource."""
         return None
+
+    def rescheduled(self) -> Mapping[ResourceRef, float | None]:
+        """See StepSource."""
+        return {}
+
+    async def others(self, refs: Collection[ResourceRef], tokens: Collection[str]) -> Mapping[ResourceRef, str]:
+        """See StepSource."""
+        return {}
 
 
 def summarize(

@@ -178,9 +178,11 @@ def _heat(entries: Iterable[Entry], now: str) -> tuple[str | None, int, tuple[He
     drifts = [(_seconds(one.time), path) for one in entries for path in _drifted(one)]
     if not drifts:
         return None, 0, ()
-    first = min(at for at, _ in drifts)
-    seconds = max(60, -(-(_seconds(now) - first + 1) // _BUCKETS))
-    counts = Counter((path, min(_BUCKETS - 1, (at - first) // seconds)) for at, path in drifts)
+    end = _seconds(now) + 1
+    seconds = max(60, -(-(end - min(at for at, _ in drifts)) // _BUCKETS))
+    # The last of them ends now.
+    first = end - seconds * _BUCKETS
+    counts = Counter((path, max(0, min(_BUCKETS - 1, (at - first) // seconds))) for at, path in drifts)
     totals = Counter(path for _, path in drifts)
     heat = (
         Heat(path=path, buckets=tuple(counts[path, bucket] for bucket in range(_BUCKETS)))

@@ -98,6 +98,15 @@ async def read_looks(resources: Sequence[Resource], store: Path | None) -> Mappi
     return found
 
 
+async def next_looks(refs: Iterable[ResourceRef], store: Path) -> Mapping[ResourceRef, str]:
+    """When the next steps are due, by the process that owns the file `store`; empty where none answers."""
+    found = {}
+    for said in await _said_by_process(refs, store):
+        name: Any = said.name
+        found[ResourceRef(name.group, name.kind, name.namespace, name.name)] = said.next
+    return {ref: time for ref, time in found.items() if time}
+
+
 async def _said_by_process(refs: Iterable[ResourceRef], store: Path | None) -> Sequence["ResourceLook"]:
     """What the process says of the first of them, in one request; nothing where none answers in time."""
     if store is None or not store.exists():

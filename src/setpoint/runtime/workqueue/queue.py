@@ -11,7 +11,7 @@ DelayedAdds), set by `schedule` or `retry`: the last call wins. The worker sets 
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from enum import Enum
 from math import isfinite
 from typing import Final, Generic, TypeVar
@@ -109,6 +109,13 @@ class WorkQueue(Generic[K]):
         """The seconds until its delayed add, not less than 0; None when it has none."""
         due = self._delayed.due_at(key)
         return max(0.0, due - self._clock.monotonic()) if isfinite(due) else None
+
+    def take_rescheduled(self) -> Collection[K]:
+        """The keys whose delayed add was set or dropped since the last call; at the first call all that have one.
+
+        For one caller. Nothing is noted before its first call.
+        """
+        return self._delayed.take_changed()
 
     def next_in(self, key: K) -> float | None:
         """The seconds until it is processed: 0 while it waits for its turn or is processed; None when it has no add."""

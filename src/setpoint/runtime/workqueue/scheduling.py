@@ -1,7 +1,7 @@
 """The order of the work queue: priorities, one FIFO lane for each of them, and delayed adds."""
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from enum import Enum, IntEnum
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -56,6 +56,8 @@ class DelayedAdds(Generic[K]):
         # Holds replaced ones as well, until they come up or are too many.
         self._heap: list[DelayedAdd[K]] = []
         self._numbers = count()
+        # The keys whose add was set or dropped since that was last asked; None until it is.
+        self._changed: set[K] | None = None
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -69,6 +71,8 @@ class DelayedAdds(Generic[K]):
         """Schedules the add of `key`, and replaces the one that it has."""
         delayed = DelayedAdd(due, next(self._numbers), key, priority, trigger)
         self._pending[key] = delayed
+        if self._changed is not None:
+            self._changed.add(key)
         heap = self._heap
         heappush(heap, delayed)
         if len(heap) > 2 * len(self._pending) + _SLACK:
@@ -83,8 +87,16 @@ class DelayedAdds(Generic[K]):
 
     def drop(self, key: K) -> None:
         """Removes the delayed add of `key`."""
+        if self._changed is not None:
+            # Also one that was added since: nothing follows it.
+            self._changed.add(key)
         if self._pending.pop(key, None) is not None:
             self._tidy()
+
+    def take_changed(self) -> Collection[K]:
+        """The keys whose add was set or dropped since the last call; at the first call all that have one."""
+        changed, self._changed = self._changed, set()
+        return tuple(self._pending) if changed is None else changed
 
     def clear(self) -> None:
         """Removes all of them."""
