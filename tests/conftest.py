@@ -18,7 +18,7 @@ pytest.register_assert_rewrite(
     "tests.engine.owners.upgrading",
     "tests.terraform.objects.workspace",
 )
-pytest_plugins = ["tests.cluster.fixtures", "tests.scheduling"]
+pytest_plugins = ["tests.cluster.fixtures", "tests.frame_memory", "tests.scheduling"]
 
 # A shell that starts a program in the background has it ignore Ctrl-C, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
