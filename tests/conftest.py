@@ -16,9 +16,15 @@ pytest.register_assert_rewrite(
     "tests.engine.owners.histories",
     "tests.engine.owners.owner_harness",
     "tests.engine.owners.upgrading",
+    "tests.stores.contract",
+    "tests.stores.contract_any_kind",
+    "tests.stores.contract_owning",
+    "tests.stores.contract_secrets_events_leases",
+    "tests.stores.contract_updating",
+    "tests.stores.contract_watching",
     "tests.terraform.objects.workspace",
 )
-pytest_plugins = ["tests.cluster.fixtures", "tests.scheduling"]
+pytest_plugins = ["tests.cluster.fixtures", "tests.frame_memory", "tests.scheduling", "tests.shared_imports"]
 
 # A shell that starts a program in the background has it ignore Ctrl-C, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

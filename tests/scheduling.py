@@ -33,8 +33,16 @@ _TOGETHER: Final = tuple(
     )
 )
 Unit: TypeAlias = Sequence[pytest.Item]
+# So many more objects are made than freed before the garbage collector looks at them. Python's own 700 are few: the
+# collection of the tests makes hundreds of thousands that stay. Fewer than what `setpoint run` sets, which is tested.
+_NEW_OBJECTS: Final = 5_000
 # Tests of clusters and of commands mostly wait for other processes, so two workers share a core.
 _PROCESSES_PER_CORE: Final = 2
+
+
+def pytest_configure() -> None:
+    """The garbage collector runs less often."""
+    gc.set_threshold(_NEW_OBJECTS)
 
 
 @pytest.hookimpl(optionalhook=True)
