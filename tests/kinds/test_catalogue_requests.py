@@ -18,12 +18,12 @@ from setpoint.core.plan import plan_fields
 from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import Absent, Location, Present, ResolvedReferences
 from setpoint.engine.resource import Resource
+from setpoint.kinds.gcp.generic.creating.creations import creation
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.part_requests import sending_of
 from setpoint.kinds.gcp.generic.requests import (
     GoogleRequest,
     api_of,
-    creation,
     query_of,
     update,
     with_declared_lists,

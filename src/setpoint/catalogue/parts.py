@@ -23,7 +23,7 @@ LABELS: Final = Path(("metadata", "labels"))
 _SPEC: Final = Path(("spec",))
 # The styles of update in which only such methods change an object.
 _BY_PARTS: Final = ("none", "per-field", "put-request")
-_SETTERS: Final = ("set", "update", "resize", "expand")
+_SETTERS: Final = ("set", "update", "resize", "expand", "upgrade")
 
 
 def member_path(name: str, facts: FieldFacts) -> tuple[str, ...]:

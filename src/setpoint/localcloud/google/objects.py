@@ -54,7 +54,8 @@ def create_object(services: CatalogueServices, call: CollectionCall) -> JsonBody
     """Creates an object; returns it, or the operation that creates it."""
     sent, mask_free = _unwrapped(call)
     shape = call.collection.shape
-    body = validated(shape, sent)
+    # What it is made of stands beside the object, and is shown in it.
+    body = validated(shape, {**sent, **{name: one for name, one in mask_free.items() if name in shape.members}})
     require(shape, body)
     address = _new_address(services, call, sent, mask_free)
     check_parent(services, address)
@@ -133,7 +134,8 @@ def _unwrapped(call: CollectionCall) -> tuple[JsonBody, JsonBody]:
     if not wrap:
         return body, {}
     beside = {name: value for name, value in body.items() if name != wrap}
-    allowed = {call.facts.mask, call.collection.row.id.name, "parent", "name", "validateOnly", "requestId"}
+    own = (call.facts.mask, call.collection.row.id.name, "parent", "name", "validateOnly", "requestId")
+    allowed = {*own, *call.facts.sends}
     for name in beside:
         if name not in allowed:
             raise api_errors.unknown_name(name, "")
@@ -150,7 +152,7 @@ def _new_address(services: CatalogueServices, call: CollectionCall, sent: JsonBo
         case "url":
             return _checked(call.address(), parent.rpartition("/")[0])
         case "query":
-            given = call.query.get(id_.name)
+            given = id_in(beside, id_.name) if id_.name in call.facts.sends else call.query.get(id_.name)
             if not given:
                 raise api_errors.missing_parameter(id_.name)
             given = given.removeprefix(id_.value.partition("{id}")[0])

@@ -199,7 +199,7 @@ def _marks(facts: FieldFacts, *, is_fixed: bool) -> list[Mark]:
     if facts.secret:
         return [Mark.WRITE_ONLY, Mark.IMMUTABLE] if facts.immutable or is_fixed else [Mark.WRITE_ONLY]
     if facts.input_only or facts.grows:
-        return [Mark.ASKED]
+        return [Mark.ASKED, Mark.IMMUTABLE] if facts.immutable or is_fixed else [Mark.ASKED]
     if facts.immutable or (is_fixed and not facts.toggle):
         return [Mark.IMMUTABLE]
     if facts.protected:
