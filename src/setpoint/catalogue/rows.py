@@ -210,8 +210,8 @@ class CreationDefaults(Struct, frozen=True):
     """Members that Config Connector sends at creation when the spec leaves them out, in some places or cases alone.
 
     `at`: the sort of place, `global`, `regions` or `zones`; anywhere without it. `given`: values of other members, null
-    for one that is not there, `*` for one that is, a list for any of several. `each`: the list whose elements have those
-    members; `given` is of the element then, `beside` of the object. Texts there may have variables of the name.
+    for one that is not there, `*` for one that is, a list for any of several. `each`: the list whose elements have
+    those members; `given` is of the element then, `beside` of the object. Texts there may have variables of the name.
     """
 
     members: Mapping[str, Any]

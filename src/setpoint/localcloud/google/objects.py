@@ -42,6 +42,8 @@ _UNIQUE: Final[Mapping[str, Sequence[str]]] = {
     "cloudresourcemanager/tagValues": ("parent", "shortName"),
 }
 _MADE_BELOW: Final = {"container/clusters": "nodePools/default-pool"}
+# Updates that replace the object, by a PATCH, too.
+_WHOLE: Final = ("put", "patch-whole")
 _FORCE: Final = ("force", "deleteContents")
 # Ids that the client gives in the body are full names here, and may be left to the service.
 _GENERATED_NAMES: Final = "name"
@@ -224,7 +226,7 @@ def _after_update(call: CollectionCall, live: JsonBody, sent: JsonBody, beside: 
         body = validated(shape, sent)
         paths = mask_paths(shape, text) if text else [(name,) for name in body]
         return masked(live, body, [path for path in paths if not shape.members[path[0]].output_only])
-    if call.facts.verb == "PATCH":
+    if call.facts.verb == "PATCH" and call.collection.row.update_style not in _WHOLE:
         body = validated(shape, sent, NullMeaning.REMOVE)
         return merge_patch(live, body)
     if call.facts.sends_as:
@@ -239,7 +241,8 @@ def _after_request(call: CollectionCall, live: JsonBody, sent: JsonBody) -> Json
     """The object after an update by a request of its own, whose members are not named as the object's."""
     paths = {name: path for path, name in call.facts.sends_as.items()}
     known = {name.partition(".")[0] for name in paths}
-    named = [name for name in sent if name not in ("etag", "name")]
+    # A null is a member that is not there.
+    named = [name for name in sent if name not in ("etag", "name") and sent[name] is not None]
     for name in named:
         if name not in known:
             raise api_errors.unknown_name(name, call.facts.wrap)

@@ -8,6 +8,7 @@ from setpoint.catalogue.parts import LABELS
 from setpoint.catalogue.rows import FieldFacts, KindFacts, MethodFacts
 from setpoint.clients.google.calls import GoogleApi, GoogleCall
 from setpoint.core.plan import PlannedWrite
+from setpoint.core.values.canonical import same
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
@@ -25,6 +26,7 @@ from setpoint.kinds.gcp.generic.members import (
     without_nulls,
 )
 from setpoint.kinds.gcp.generic.placement import segments, template_at, variables_of
+from setpoint.kinds.gcp.generic.spec_types import has_default
 from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL
 
 # The region of a name; that of a zone is without its letter.
@@ -140,6 +142,7 @@ def update(
     _require_update(row, write)
     if row.update_style == "patch-whole":
         wanted = with_declared_lists(wanted, intent.declared.tree)
+    wanted = without_taken_out(row, wanted, intent.declared.tree, write)
     changed, settable = changed_members(row, write), _settable(row, live, members_of(row, intent.declared.tree))
     values = update_members(row, wanted, write, settable)
     query = {**_mask_query(row, changed, write), **query_of(row, _update_method(row), location, intent.resource.spec)}
@@ -188,6 +191,45 @@ def _require_update(row: KindFacts, write: PlannedWrite) -> None:
             "Put the old value back, or delete the resource and apply it again",
             paths,
         )
+
+
+def without_taken_out(row: KindFacts, wanted: JsonObject, declared: JsonObject, write: PlannedWrite) -> JsonObject:
+    """The tree without the objects that the author took out and that only have their defaults left: they are unset.
+
+    An object of defaults may mean something: that outliers are detected, or that requests are sent again.
+    """
+    own, given = wanted.get("spec"), declared.get("spec")
+    if not isinstance(own, Mapping) or not isinstance(given, Mapping):
+        return wanted
+    changed = [change.path.steps[1:] for change in write.changes if change.path.steps[0] == "spec"]
+    return {**wanted, "spec": _without_defaults(own, given, row.fields, changed)}
+
+
+def _without_defaults(
+    wanted: JsonObject, declared: JsonObject, fields: Mapping[str, FieldFacts], changed: Sequence[tuple[object, ...]]
+) -> JsonObject:
+    found: dict[str, Json] = {}
+    for name, value in wanted.items():
+        facts = fields.get(name)
+        below = [steps[1:] for steps in changed if steps and steps[0] == name]
+        if below and facts is not None and facts.type == "object" and facts.fields and isinstance(value, Mapping):
+            given = declared.get(name)
+            if given is None and not facts.required and _has_only_defaults(value, facts.fields):
+                continue
+            value = _without_defaults(value, given if isinstance(given, Mapping) else {}, facts.fields, below)
+        found[name] = value
+    return found
+
+
+def _has_only_defaults(value: JsonObject, fields: Mapping[str, FieldFacts]) -> bool:
+    for name, one in value.items():
+        facts = fields.get(name) or FieldFacts()
+        if isinstance(one, Mapping) and facts.fields:
+            if not _has_only_defaults(one, facts.fields):
+                return False
+        elif one is not None and not (has_default(facts) and same(one, facts.default)):
+            return False
+    return True
 
 
 def changed_members(row: KindFacts, write: PlannedWrite) -> tuple[str, ...]:
