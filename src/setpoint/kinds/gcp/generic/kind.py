@@ -81,7 +81,7 @@ _SPEC: Final = Path(("spec",))
 ALLOW_STOPPING: Final = "cnrm.cloud.google.com/allow-stopping-for-update"
 DISABLE_ON_DESTROY: Final = "cnrm.cloud.google.com/disable-on-destroy"
 # Raised when this code makes something else of the same row and manifest.
-_MEANING: Final = 2
+_MEANING: Final = 3
 
 
 @cache
