@@ -14,6 +14,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location
 from setpoint.errors import ImmutableFieldChanged
+from setpoint.kinds.gcp.generic.creating.creation_defaults import with_element_defaults
 from setpoint.kinds.gcp.generic.members import (
     from_members,
     inputs_of,
@@ -145,6 +146,7 @@ def update(
     wanted = without_taken_out(row, wanted, intent.declared.tree, write)
     changed, settable = changed_members(row, write), _settable(row, live, members_of(row, intent.declared.tree))
     values = update_members(row, wanted, write, settable)
+    values = with_element_defaults(row, values, location, {**settable, **values})
     query = {**_mask_query(row, changed, write), **query_of(row, _update_method(row), location, intent.resource.spec)}
     match row.update_style:
         case "put" | "put-mask-query" | "patch-whole":

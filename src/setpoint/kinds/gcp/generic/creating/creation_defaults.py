@@ -1,4 +1,4 @@
-"""Members that are sent at creation though the spec leaves them out: constants of a row, and Config Connector's own."""
+"""Members that are sent though the spec leaves them out, most of them at creation alone: a row says which, and when."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,15 +12,26 @@ from setpoint.kinds.gcp.generic.placement import parts_at, template_at
 def with_creation_defaults(row: KindFacts, body: dict[str, Any], location: Location) -> dict[str, Any]:
     """The body with what is sent whatever the spec says, or because of which members there are, or of the place."""
     found = _with_constants(row, body)
-    at_place = [one for one in row.creation_defaults if not one.at or f"/{one.at}/" in template_at(row, location)]
-    for one in at_place:
-        if not one.each and _all_given(one.given, found):
+    for one in row.creation_defaults:
+        if not one.each and _is_at(one, row, location) and _all_given(one.given, found):
             found = with_defaults_of(one.members, found)
-    for one in at_place:
-        elements = found.get(one.each) if one.each else None
-        if isinstance(elements, list) and _all_given(one.beside, found):
+    return with_element_defaults(row, found, location, found)
+
+
+def with_element_defaults(
+    row: KindFacts, body: Mapping[str, Any], location: Location, whole: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The body with what is sent in certain elements of its lists, in updates as well. `whole`: the object as it is."""
+    found = dict(body)
+    for one in row.creation_defaults:
+        elements = body.get(one.each) if one.each else None
+        if isinstance(elements, list) and _is_at(one, row, location) and _all_given(one.beside, whole):
             found[one.each] = [_with_members(one, element, row, location) for element in elements]
     return found
+
+
+def _is_at(one: CreationDefaults, row: KindFacts, location: Location) -> bool:
+    return not one.at or f"/{one.at}/" in template_at(row, location)
 
 
 def _with_constants(row: KindFacts, body: dict[str, Any]) -> dict[str, Any]:
