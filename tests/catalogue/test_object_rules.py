@@ -1,12 +1,13 @@
 """The rules for an object as a whole, for switches and for requests that replace it, on rows made here."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.catalogue.test_row_rules import TEXT, corrected, document, row_of
 from tools.catalogue.methods import correct_methods
-from tools.catalogue.object_rules import correct_object
+from tools.catalogue.object_rules import correct_object, find_methods
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,53 @@ def test_a_change_that_answers_with_an_operation_is_waited_for(response: str, ex
     correct_object(row, document({}))
 
     assert row["operations"].get("update") == expected
+
+
+@pytest.mark.parametrize(
+    ("member", "methods"),
+    [("size", ["upgrade"]), ("other", []), ("etag", [])],
+    ids=["its own", "unknown", "of any request"],
+)
+def test_a_method_that_upgrades_the_object_sets_a_member_of_it(member: str, methods: list[str]) -> None:
+    row = row_of({})
+    row["other_methods"] = {"upgrade": {"verb": "POST", "path": "v1/things:upgrade", "request": "UpgradeRequest"}}
+    found = document({"size": TEXT, "etag": TEXT})
+    requests: Any = {**found.schemas, "UpgradeRequest": {"type": "object", "properties": {member: TEXT}}}
+
+    find_methods(row, replace(found, schemas=requests))
+
+    assert row.get("per_field_methods", []) == methods
+
+
+def test_a_method_that_creates_the_object_of_another_one_wraps_it() -> None:
+    row = row_of({})
+    row["create_methods"] = {"source": "restore"}
+    row["other_methods"] = {"restore": {"verb": "POST", "path": "v1/things:restore", "request": "RestoreRequest"}}
+    found = document({"size": TEXT})
+    sent: Any = {"thing": {"$ref": row["schema"]}, "source": TEXT, "thingId": TEXT, "parent": TEXT}
+
+    find_methods(
+        row, replace(found, schemas={**found.schemas, "RestoreRequest": {"type": "object", "properties": sent}})
+    )
+
+    assert (row["other_methods"]["restore"]["wrap"], row["other_methods"]["restore"]["sends"]) == (
+        "thing",
+        ["source", "thingId"],
+    )
+
+
+def test_the_one_field_of_an_object_with_one_member_is_that_member() -> None:
+    row = row_of({"box": {"type": "object", "fields": {"secretRef": {"to": "?"}}}})
+
+    correct_object(row, document({"box": {"type": "object", "properties": {"secretUri": TEXT}}}))
+
+    assert row["fields"]["box"]["fields"]["secretRef"]["to"] == "secretUri"
+
+
+@pytest.mark.parametrize(("items", "expected"), [({"type": "string"}, "?"), ({"type": "object"}, "values")])
+def test_a_map_is_no_list_of_texts(items: Any, expected: str) -> None:
+    row = row_of({"value": {"type": "map", "to": "values"}})
+
+    correct_object(row, document({"values": {"type": "array", "items": items}}))
+
+    assert row["fields"]["value"]["to"] == expected

@@ -41,7 +41,7 @@ def mechanisms_of(row: KindFacts) -> frozenset[Hashable]:
     return frozenset(
         {
             ("update and operation", row.update_style, row.operations.get("update", "")),
-            ("creation", row.id.where, row.id.form, bool(row.methods["create"].wrap)),
+            ("creation", row.id.where, row.id.form if row.id.where == "body" else "", bool(row.methods["create"].wrap)),
             ("identity", identity_of(row)),
             ("labels", "method" if has_method else "member" if row.labels else "none"),
             ("concurrency", tuple(one for one in row.concurrency if one in ("etag", "fingerprint"))),

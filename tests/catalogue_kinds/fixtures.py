@@ -170,7 +170,7 @@ class _Parts:
                 facts.later
                 or ref is None
                 or facts.type == "list"
-                or ref.form not in ("name", "link", "id")
+                or ref.form not in ("name", "link", "id", "bare")
                 or facts.output_only
             ):
                 continue

@@ -13,9 +13,9 @@ from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import AnyKind, Location, ResolvedReferences
 from setpoint.engine.resource import Resource
+from setpoint.kinds.gcp.generic.creating.creations import creation
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.live_bodies import is_absent
-from setpoint.kinds.gcp.generic.requests import creation
 from setpoint.localcloud.faults import AddFields
 from setpoint.localcloud.google.collections import ApiPath, collection_of, parse_path
 from setpoint.localcloud.google.operations import CatalogueObject

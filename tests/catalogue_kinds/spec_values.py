@@ -81,7 +81,7 @@ def external_of(ref: ReferenceFacts) -> str:
             return f"some-account@{PROJECT}.iam.gserviceaccount.com"
         case "address":
             return "10.0.0.9"
-        case "id":
+        case "id" | "bare":
             return "some-target"
         case _ if kind == "Project":
             return f"projects/{PROJECT}"

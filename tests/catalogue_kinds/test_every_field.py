@@ -7,7 +7,7 @@ import pytest
 
 from setpoint.catalogue.index import kinds_by_group
 from setpoint.catalogue.parts import member_path
-from setpoint.catalogue.rows import KindFacts, facts_of
+from setpoint.catalogue.rows import FieldFacts, KindFacts, facts_of
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan, PlannedWrite, plan_fields
 from setpoint.core.unstructured import GroupKind
@@ -19,6 +19,7 @@ from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.members import member_at
 from setpoint.kinds.gcp.generic.part_requests import request_of
 from setpoint.kinds.gcp.generic.requests import GoogleRequest, members_of
+from setpoint.kinds.gcp.generic.shared_members import shared_paths
 from setpoint.kinds.gcp.generic.spec_types import LABELS, has_own_labels
 from tests.catalogue_kinds.full_specs import changed_specs, full_spec
 from tests.kinds.effective_states import effective_over
@@ -122,3 +123,40 @@ def _is_sent(row: KindFacts, field: str, wanted: dict[str, Any], request: Google
     mask = str(request.body.get(method.mask or "updateMask") if is_body else request.call.query.get("updateMask"))
     dotted = ".".join(path)
     return any(dotted.startswith(one) or one.startswith(dotted) for one in mask.split(","))
+
+
+@pytest.mark.parametrize("name", _KINDS, ids=lambda name: name[1])
+def test_a_change_of_any_field_keeps_what_a_newer_service_has_in_each_object(name: GroupKind) -> None:
+    kind, row = kind_of(name[1]), facts_of(name)
+    spec = full_spec(row)
+    live = {"name": "one", **_object_in(_creation(kind, spec), row.methods["create"].wrap)}
+    for one in _objects(live, row.fields):
+        one["addedTomorrow"] = {"x": 1}
+
+    lost = [
+        field
+        for field, changed in changed_specs(row, spec)
+        if not (field == LABELS and has_own_labels(row))
+        for intent in [_intent(kind, changed)]
+        for write, wanted in _writes(kind, intent, live, field)
+        for one in _objects(_sent_object(row, request_of(row, intent, wanted, write, live)), row.fields)
+        if "addedTomorrow" not in one
+    ]
+    assert lost == []
+
+
+def _objects(body: dict[str, Any], fields: Mapping[str, FieldFacts]) -> Iterator[dict[str, Any]]:
+    """The objects of a body that are objects in the spec, too, at any depth; not a map that has fields of its own."""
+    paths = {name: member_path(name, facts) for name, facts in fields.items()}
+    shared = shared_paths(paths)
+    for name, facts in fields.items():
+        found = member_at(body, paths[name]) if paths[name] and name not in shared else MISSING
+        is_plain = facts.type == "object" and facts.shape is None and facts.ref is None and not facts.one_of_refs
+        if is_plain and facts.fields and isinstance(found, dict):
+            yield found
+            yield from _objects(found, facts.fields)
+
+
+def _sent_object(row: KindFacts, request: GoogleRequest) -> dict[str, Any]:
+    method = row.methods.get("patch") or row.methods["update"]
+    return _object_in(request, method.wrap or ("resource" if row.update_style == "patch-mask-body" else ""))

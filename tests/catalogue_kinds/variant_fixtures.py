@@ -12,8 +12,9 @@ from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, set_at
 from setpoint.engine.kind import Location, ResolvedReferences
 from setpoint.engine.resource import Resource
+from setpoint.kinds.gcp.generic.creating.creations import creation_members
 from setpoint.kinds.gcp.generic.kind import GoogleKind
-from setpoint.kinds.gcp.generic.requests import api_of, creation_members
+from setpoint.kinds.gcp.generic.requests import api_of
 from setpoint.localcloud.cloud import CloudRequest
 from setpoint.localcloud.faults import RewriteField
 from setpoint.localcloud.google.operations import CatalogueObject

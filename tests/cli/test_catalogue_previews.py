@@ -18,7 +18,7 @@ spec: {{messageRetentionDuration: 86400s}}
 """
 PATH = "/pubsub.googleapis.com/v1/projects/some-project/topics/more"
 VERIFY = ("verify-upgrade", "--world", "world.gz", "--environments", "versions", "--baseline", "this")
-MEANING = ("_MEANING: Final = 2", "_MEANING: Final = 3")
+MEANING = ("_MEANING: Final = 3", "_MEANING: Final = 4")
 
 
 @pytest.fixture(scope="module")

@@ -88,8 +88,8 @@ FLAWED: Final[Mapping[str, Flaw]] = {
         ],
     ),
     "fullsecretmanagersecret-manual-legacy": Flaw(
-        "the manifest changes the ttl: it is recorded as a time of expiry that Config Connector computed by its own "
-        "clock, and is sent as what the author wrote",
+        "the manifest changes the ttl: Config Connector sends the time of expiry that the secret has already, so that "
+        "the new ttl takes no effect; what the author wrote is sent",
         [
             ("updateMask=annotations%2CexpireTime%2C", "updateMask=annotations%2Cttl%2C"),
             (

@@ -18,12 +18,12 @@ from setpoint.core.plan import plan_fields
 from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import Absent, Location, Present, ResolvedReferences
 from setpoint.engine.resource import Resource
+from setpoint.kinds.gcp.generic.creating.creations import creation
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.part_requests import sending_of
 from setpoint.kinds.gcp.generic.requests import (
     GoogleRequest,
     api_of,
-    creation,
     query_of,
     update,
     with_declared_lists,
@@ -350,3 +350,23 @@ def test_an_update_may_have_the_id_in_the_query() -> None:
     assert sent.verb == "PATCH"
     assert sent.call.parts == ("projects", "acme", "zones", "eu-a", "autoscalers")
     assert sent.call.query == {"autoscaler": "one"}
+
+
+@pytest.mark.parametrize(
+    ("place", "scheme", "expected"),
+    [
+        ("global", "EXTERNAL", 1),
+        ("us-west1", "INTERNAL_MANAGED", 1),
+        ("us-west1", "INTERNAL", None),
+    ],
+)
+def test_backends_have_a_capacity_unless_packets_are_passed_through(place: str, scheme: str, expected: Any) -> None:
+    group = {"group": {"instanceGroupRef": {"external": "projects/acme/zones/eu-a/instanceGroups/g"}}}
+    spec = {"location": place, "loadBalancingScheme": scheme, "backend": [group]}
+    live = {"loadBalancingScheme": scheme, "backends": [], "connectionDraining": {"drainingTimeoutSec": 300}}
+
+    (new,) = created("ComputeBackendService", spec)["backends"]
+    (sent,) = updates("ComputeBackendService", spec, live)
+
+    body: Any = sent.body
+    assert [one.get("capacityScaler") for one in (new, body["backends"][0])] == [expected, expected]

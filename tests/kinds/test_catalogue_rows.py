@@ -18,10 +18,11 @@ from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.errors import ImmutableFieldChanged, ManifestInvalid
+from setpoint.kinds.gcp.generic.creating.creations import creation
 from setpoint.kinds.gcp.generic.equivalence import fitted
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.members import from_members
-from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, update
+from setpoint.kinds.gcp.generic.requests import GoogleRequest, update
 from setpoint.kinds.gcp.generic.retirement import deletion
 
 NOTHING = ResolvedReferences()

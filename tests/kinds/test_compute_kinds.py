@@ -15,9 +15,9 @@ from setpoint.core.values.json_types import Json
 from setpoint.engine.kind import Location
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Settled, Stopped
+from setpoint.kinds.gcp.generic.creating.creations import creation
 from setpoint.kinds.gcp.generic.equivalence import fitted
 from setpoint.kinds.gcp.generic.members import from_members, to_members
-from setpoint.kinds.gcp.generic.requests import creation
 from setpoint.kinds.gcp.generic.spec_types import tree_type_of
 from setpoint.testing import Spec, SpecifiedField, contract_harness
 from tests.kinds.lifecycle_catalogue import NAME

@@ -162,7 +162,8 @@ def _change(
     if method.sends_as:
         request = {method.sends_as[one]: value for one, value in members.items()}
         return method.verb, name, "", {method.wrap: request} if method.wrap else request
-    if method.verb == "PUT":
+    # A PATCH that replaces the object needs the whole of it, too.
+    if method.verb == "PUT" or collection.row.update_style in ("put", "patch-whole"):
         members = {**minimal(collection.shape), **members}
     if method.mask:
         return method.verb, name, "", {method.wrap: members, method.mask: mask}

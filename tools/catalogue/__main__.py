@@ -9,7 +9,7 @@ from tools.catalogue.fields import absent_members, correct_fields
 from tools.catalogue.generated import OUTPUT, changes, pinned_version, texts, write
 from tools.catalogue.holds import hold_back
 from tools.catalogue.methods import correct_methods, mark_set_later, read_collection
-from tools.catalogue.object_rules import correct_object
+from tools.catalogue.object_rules import correct_object, find_methods, name_in_url
 from tools.catalogue.references import Targets
 
 
@@ -40,7 +40,9 @@ def correct_rows(service: str, rows: Rows, references: Targets) -> None:
         document = discovery.document(row["discovery"])
         if row["collection"] != collections[kind]:
             read_collection(row, document)
+        find_methods(row, document)
         correct_methods(row, document)
+        name_in_url(row, document)
         references.complete(row)
         correct_fields(row, document)
         mark_set_later(row, document)

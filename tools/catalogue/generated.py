@@ -72,8 +72,9 @@ def written_row(row: RowEntry) -> dict[str, Json]:
     """What the product reads of a row."""
     kept = dict(row)
     switched = (name for field in row["fields"].values() for name in field.get("toggle", {}).values())
-    used = {*row.get("per_field_methods", ()), *switched, *_OF_POLICIES}
     other = row.get("other_methods", {})
+    creating = (name for name in row.get("create_methods", {}).values() if other.get(name, {}).get("wrap"))
+    used = {*row.get("per_field_methods", ()), *switched, *creating, *_OF_POLICIES}
     kept["methods"] = {name: written_method(method) for name, method in row["methods"].items()}
     kept["other_methods"] = {name: written_method(other[name]) for name in sorted(used & set(other))}
     kept["fields"] = {name: written_field(field) for name, field in row["fields"].items()}

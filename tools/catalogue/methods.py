@@ -365,7 +365,7 @@ def _is_needed(name: str, sends: list[str], members: Mapping[str, Schema], row: 
     if not sends or _of_elements(name, members):
         return True
     sent = set(sends) & members.keys() - {*_OF_REQUESTS, "description"}
-    if row["update_style"] in ("none", "per-field") or name in ("setLabels", "setResourceLabels", "resize"):
+    if row["update_style"] in ("none", "per-field") or name in ("setLabels", "setResourceLabels", "resize", "upgrade"):
         return bool(sent)
     if row["update_style"] == "put-request":
         return not sent <= row["methods"]["update"]["sends_as"].keys()

@@ -23,7 +23,8 @@ LABELS: Final = Path(("metadata", "labels"))
 _SPEC: Final = Path(("spec",))
 # The styles of update in which only such methods change an object.
 _BY_PARTS: Final = ("none", "per-field", "put-request")
-_SETTERS: Final = ("set", "update", "resize", "expand")
+_NUMBERS_AND_TEXTS: Final = ("string", "integer", "number")
+_SETTERS: Final = ("set", "update", "resize", "expand", "upgrade")
 
 
 def member_path(name: str, facts: FieldFacts) -> tuple[str, ...]:
@@ -61,6 +62,43 @@ def settable_paths(row: KindFacts) -> tuple[Path, ...] | None:
         return None
     switched = (_SPEC / name for name, facts in row.fields.items() if facts.toggle)
     return (*switched, *(path for method in part_methods(row) for path in method.paths))
+
+
+def kept_paths(row: KindFacts) -> frozenset[Path]:
+    """The fields that keep their value when the author takes them out: methods set them, and none unsets them.
+
+    A request for nothing is refused, or sets a number to zero. What is on by being there can be switched off.
+    """
+    found: set[Path] = set()
+    for method in part_methods(row):
+        for part, name in method.parts.items():
+            for path in _fields_at(row, part):
+                facts = _facts_at(row.fields, path)
+                if facts is not None and not switch_members(facts) and _is_lost(facts, method, name):
+                    found.add(path)
+    return frozenset(found)
+
+
+def _is_lost(facts: FieldFacts, method: PartMethod, name: str) -> bool:
+    if method.is_update:
+        # One in an object of the request is unset by an empty one.
+        return "." not in name
+    if method.facts.verb == "PATCH":
+        return True
+    return facts.type in _NUMBERS_AND_TEXTS and facts.ref is None
+
+
+def switch_members(facts: FieldFacts) -> Mapping[str, bool]:
+    """The members with which an object is switched off that is on by being there: `{"enabled": false}`."""
+    return {name: False for name, one in facts.adds.items() if one is True} if facts.fields else {}
+
+
+def _facts_at(fields: Mapping[str, FieldFacts], path: Path) -> FieldFacts | None:
+    facts: FieldFacts | None = None
+    for step in path.steps[1:]:
+        facts = fields.get(str(step))
+        fields = facts.fields if facts is not None else {}
+    return facts
 
 
 def _of_update(row: KindFacts) -> Iterator[PartMethod]:

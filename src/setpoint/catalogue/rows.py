@@ -12,7 +12,10 @@ from setpoint.core.unstructured import GroupKind
 
 FieldKind: TypeAlias = Literal["string", "integer", "boolean", "number", "object", "list", "map", "any"]
 ReferenceForm: TypeAlias = Literal[
+    # That of an object of another project or service is its whole name.
     "id",
+    # The id alone, wherever the object is.
+    "bare",
     "name",
     "link",
     # The ids of the name, with dots between them: `project.dataset.table`.
@@ -165,7 +168,8 @@ class IdFacts(Struct, frozen=True, rename={"where": "in"}):
 
     where: Literal["query", "body", "url", "service", "fields"]
     name: str = ""
-    # Of one in the body: `name` when it is the whole relative name that is sent.
+    # Of one in the body: `name` when it is the whole relative name that is sent; of one in the URL, when it is in the
+    # body as well.
     form: Literal["id", "name"] = "id"
     # `wrap`: it stands beside the member that the object is wrapped in, not in the object.
     beside: Literal["", "wrap"] = ""
@@ -206,14 +210,15 @@ class CreationDefaults(Struct, frozen=True):
     """Members that Config Connector sends at creation when the spec leaves them out, in some places or cases alone.
 
     `at`: the sort of place, `global`, `regions` or `zones`; anywhere without it. `given`: values of other members, null
-    for one that is not there, `*` for one that is. `each`: the list whose elements have those members; texts there may
-    have variables of the name.
+    for one that is not there, `*` for one that is, a list for any of several. `each`: the list whose elements have
+    those members; `given` is of the element then, `beside` of the object. Texts there may have variables of the name.
     """
 
     members: Mapping[str, Any]
     at: str = ""
     given: Mapping[str, Any] = {}
     each: str = ""
+    beside: Mapping[str, Any] = {}
 
 
 class KindFacts(Struct, frozen=True):
@@ -260,7 +265,8 @@ class KindFacts(Struct, frozen=True):
     derived: Mapping[str, Sequence[str]] = {}
     # By what the object is in (`folders`): parameters of its writes.
     place_query: Mapping[str, Mapping[str, str]] = {}
-    # By a member, or `member=value`: the method of the collection that creates an object with it.
+    # By a member, or `member=value`: the method of the collection that creates an object with it. One whose request is
+    # not the object is among `other_methods`, with `wrap` and what it `sends` beside that.
     create_methods: Mapping[str, str] = {}
     # By `field=value`: the method of the object that is called in place of a deletion; empty, it is left in place.
     delete_methods: Mapping[str, str] = {}

@@ -14,7 +14,7 @@ from setpoint.core.schema.shape import AtomicList, Field, KeyedList, Mark, Objec
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.paths import Path, key_of, selector
 
-# Of a spec with more such fields, the first ones are kept in mind: a status has a bound.
+# Of a spec with more such fields, the outer ones are kept in mind: a status has a bound.
 MAX_MARKS: Final = 400
 _Tree = Mapping[str, Any]
 
@@ -50,7 +50,8 @@ def filled_marks(declared: Declared) -> tuple[str, ...]:
     """The marks of the fields that the author declares, and that the service would fill in otherwise."""
     if not is_filled(declared.shape):
         return ()
-    found = dict.fromkeys(path_mark(path) for path in _declared_paths(declared.tree, declared.shape, Path()))
+    paths = sorted(_declared_paths(declared.tree, declared.shape, Path()), key=lambda path: len(path.steps))
+    found = dict.fromkeys(path_mark(path) for path in paths)
     return tuple(sorted(list(found)[:MAX_MARKS]))
 
 

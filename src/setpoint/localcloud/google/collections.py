@@ -200,7 +200,8 @@ def _collection_routes(collection: ApiCollection) -> Iterator[MethodRoute]:
             continue
         last, _, custom = path.segments[-1].partition(":")
         cut = _template((*path.segments[:-1], last))
-        customs = (custom, *collection.row.create_methods.values()) if name == "create" else (custom,)
+        creating = (one for one in collection.row.create_methods.values() if one not in collection.methods)
+        customs = (custom, *creating) if name == "create" else (custom,)
         for template in dict.fromkeys(_placed(collection.row, collection.templates[0], cut)):
             for each in dict.fromkeys(customs):
                 yield MethodRoute(method.verb, path.prefix, path.version, template, each, name, collection)

@@ -59,6 +59,7 @@ def _change_of(call: CollectionCall) -> PartChange | None:
         "set": _set,
         "update": _set,
         "expand": _set,
+        "upgrade": _set,
         "add": _add,
         "remove": _remove,
         "resize": _set,

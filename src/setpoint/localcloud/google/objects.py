@@ -42,6 +42,8 @@ _UNIQUE: Final[Mapping[str, Sequence[str]]] = {
     "cloudresourcemanager/tagValues": ("parent", "shortName"),
 }
 _MADE_BELOW: Final = {"container/clusters": "nodePools/default-pool"}
+# Updates that replace the object, by a PATCH, too.
+_WHOLE: Final = ("put", "patch-whole")
 _FORCE: Final = ("force", "deleteContents")
 # Ids that the client gives in the body are full names here, and may be left to the service.
 _GENERATED_NAMES: Final = "name"
@@ -54,7 +56,8 @@ def create_object(services: CatalogueServices, call: CollectionCall) -> JsonBody
     """Creates an object; returns it, or the operation that creates it."""
     sent, mask_free = _unwrapped(call)
     shape = call.collection.shape
-    body = validated(shape, sent)
+    # What it is made of stands beside the object, and is shown in it.
+    body = validated(shape, {**sent, **{name: one for name, one in mask_free.items() if name in shape.members}})
     require(shape, body)
     address = _new_address(services, call, sent, mask_free)
     check_parent(services, address)
@@ -133,7 +136,8 @@ def _unwrapped(call: CollectionCall) -> tuple[JsonBody, JsonBody]:
     if not wrap:
         return body, {}
     beside = {name: value for name, value in body.items() if name != wrap}
-    allowed = {call.facts.mask, call.collection.row.id.name, "parent", "name", "validateOnly", "requestId"}
+    own = (call.facts.mask, call.collection.row.id.name, "parent", "name", "validateOnly", "requestId")
+    allowed = {*own, *call.facts.sends}
     for name in beside:
         if name not in allowed:
             raise api_errors.unknown_name(name, "")
@@ -150,7 +154,7 @@ def _new_address(services: CatalogueServices, call: CollectionCall, sent: JsonBo
         case "url":
             return _checked(call.address(), parent.rpartition("/")[0])
         case "query":
-            given = call.query.get(id_.name)
+            given = id_in(beside, id_.name) if id_.name in call.facts.sends else call.query.get(id_.name)
             if not given:
                 raise api_errors.missing_parameter(id_.name)
             given = given.removeprefix(id_.value.partition("{id}")[0])
@@ -222,7 +226,7 @@ def _after_update(call: CollectionCall, live: JsonBody, sent: JsonBody, beside: 
         body = validated(shape, sent)
         paths = mask_paths(shape, text) if text else [(name,) for name in body]
         return masked(live, body, [path for path in paths if not shape.members[path[0]].output_only])
-    if call.facts.verb == "PATCH":
+    if call.facts.verb == "PATCH" and call.collection.row.update_style not in _WHOLE:
         body = validated(shape, sent, NullMeaning.REMOVE)
         return merge_patch(live, body)
     if call.facts.sends_as:
@@ -237,7 +241,8 @@ def _after_request(call: CollectionCall, live: JsonBody, sent: JsonBody) -> Json
     """The object after an update by a request of its own, whose members are not named as the object's."""
     paths = {name: path for path, name in call.facts.sends_as.items()}
     known = {name.partition(".")[0] for name in paths}
-    named = [name for name in sent if name not in ("etag", "name")]
+    # A null is a member that is not there.
+    named = [name for name in sent if name not in ("etag", "name") and sent[name] is not None]
     for name in named:
         if name not in known:
             raise api_errors.unknown_name(name, call.facts.wrap)

@@ -163,7 +163,8 @@ def _routed(services: CatalogueServices, call: ServiceCall, route: MethodRoute, 
         now=call.now,
         if_match=call.if_match,
     )
-    return _METHODS.get(route.method, custom_method)(services, asked)
+    creates = route.method in route.collection.row.create_methods.values()
+    return (create_object if creates else _METHODS.get(route.method, custom_method))(services, asked)
 
 
 def edit_catalogue_object(services: CatalogueServices, path: str, patch: JsonBody, now: datetime) -> bool:

@@ -214,6 +214,9 @@ def _contains(live: Any, value: Any, facts: FieldFacts) -> bool:  # noqa: ANN401
 
 
 def _holds(value: Any, live: Json | Missing, facts: FieldFacts | None) -> bool:  # noqa: ANN401 - JSON
+    if live is MISSING and facts is not None and (facts.secret or facts.input_only):
+        # No answer has it.
+        return True
     now = _fitted(value, live, facts or FieldFacts("any"))
     if now is MISSING:
         return True

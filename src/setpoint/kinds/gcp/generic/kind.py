@@ -40,6 +40,7 @@ from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ImmutableFieldChanged, OperationRunning, RemoteConflict
 from setpoint.kind.typed_spec import decode_spec
+from setpoint.kinds.gcp.generic.creating.creations import creation
 from setpoint.kinds.gcp.generic.equivalence import fitted, without_unmanaged
 from setpoint.kinds.gcp.generic.importing.identities import identity_of
 from setpoint.kinds.gcp.generic.importing.import_scopes import parents_of, sample_in, scopes_at
@@ -50,7 +51,7 @@ from setpoint.kinds.gcp.generic.operations import is_operation_done, started_ope
 from setpoint.kinds.gcp.generic.part_requests import method_call, must_stop_for, request_of, sending_of
 from setpoint.kinds.gcp.generic.placement import PlacedResource, listed_at
 from setpoint.kinds.gcp.generic.references import dependencies_in, resolved_fields, with_parameters
-from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, object_call
+from setpoint.kinds.gcp.generic.requests import GoogleRequest, object_call
 from setpoint.kinds.gcp.generic.retirement import delete_method, deletion, empty_first, retire
 from setpoint.kinds.gcp.generic.spec_checks import field_problems
 from setpoint.kinds.gcp.generic.spec_types import (
@@ -80,7 +81,7 @@ _SPEC: Final = Path(("spec",))
 ALLOW_STOPPING: Final = "cnrm.cloud.google.com/allow-stopping-for-update"
 DISABLE_ON_DESTROY: Final = "cnrm.cloud.google.com/disable-on-destroy"
 # Raised when this code makes something else of the same row and manifest.
-_MEANING: Final = 2
+_MEANING: Final = 3
 
 
 @cache

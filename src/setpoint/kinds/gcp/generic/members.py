@@ -27,6 +27,7 @@ OAUTH_SCOPE: Final = "oauth-scope"
 # A secret that is sent in base64.
 BYTES: Final = "byte"
 _Tree = Mapping[str, Any]
+_NEVER_EMPTY: Final = ("google-duration", "google-datetime")
 _OF_SHARED_LISTS: Final = ("part-of-list", "value-of-element")
 
 
@@ -39,6 +40,9 @@ def to_members(tree: _Tree, fields: Mapping[str, FieldFacts]) -> dict[str, Any]:
     for name, value in sorted(tree.items(), key=lambda one: not _is_first(fields.get(one[0]))):
         facts = fields.get(name)
         path = member_path(name, facts) if facts is not None else ()
+        if facts is not None and facts.format in _NEVER_EMPTY and value == "":
+            # How Terraform writes that there is none, in an object that is there.
+            continue
         if facts is not None and path:
             put_member(found, path, _member(value, facts))
         elif facts is not None and facts.to == BESIDE:

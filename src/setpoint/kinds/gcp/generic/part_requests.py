@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from setpoint.catalogue.parts import PartMethod, part_methods
+from setpoint.catalogue.parts import PartMethod, member_path, part_methods, switch_members
 from setpoint.catalogue.rows import KindFacts
 from setpoint.clients.google.calls import GoogleCall
 from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
@@ -69,6 +69,9 @@ def _part_request(
         name: kept(value_at(live, part), value_at(before, part), value_at(after, part))
         for part, name in method.parts.items()
     }
+    for part, name in method.parts.items():
+        if values[name] is None:
+            values[name] = _switched_off(row, part)
     if row.labels in method.parts and values[method.parts[row.labels]] is None:
         values[method.parts[row.labels]] = {}
     if method.is_update:
@@ -79,6 +82,12 @@ def _part_request(
     whole = values.pop("", None) or {}
     body = {**whole, **_nested(values), **_precondition(method, live)}
     return GoogleRequest(method.facts.verb, method_call(row, location, method.name, query), body)
+
+
+def _switched_off(row: KindFacts, part: str) -> dict[str, bool] | None:
+    """What switches a part off that is on by being there; None for any other."""
+    fields = (facts for name, facts in row.fields.items() if ".".join(member_path(name, facts)) == part)
+    return next((dict(off) for facts in fields if (off := switch_members(facts))), None)
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:

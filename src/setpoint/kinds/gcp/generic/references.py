@@ -27,6 +27,7 @@ from setpoint.kinds.gcp.generic.spec_types import choices_of, group_of, is_choic
 
 _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
 _COMPUTE_GROUP: Final = "compute.cnrm.cloud.google.com"
+_PROJECT: Final = re.compile(r"projects/([^/]+)/")
 _ACCOUNT: Final = re.compile(r"(?:serviceAccount:|projects/[^/]+/serviceAccounts/)([^@/]+@[^@/]+)")
 _SHORT_IMAGE: Final = re.compile(r"((?:[a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9])/([a-z0-9-]+)")
 _DATED: Final = re.compile(r"-v?[0-9]{8}[a-z0-9-]*$")
@@ -183,7 +184,15 @@ def _external_text(text: str, ref: ReferenceFacts, kinds: Sequence[str], placed:
         case "version":
             return (name or text).rpartition("/")[2]
         case _:
-            return text
+            return _bare(text, placed) if ref.form == "bare" else text
+
+
+def _bare(text: str, placed: PlacedResource) -> str:
+    """The id alone. A tenant's reference to another project is left whole: whether it is shared is seen by that."""
+    name = relative_name(text)
+    found = _PROJECT.match(name)
+    is_foreign = found is not None and placed.projects.tenant is not None and found[1] != placed.project().project
+    return text if is_foreign else name.rpartition("/")[2]
 
 
 def _account(text: str) -> str:
@@ -208,7 +217,7 @@ def _image_name(text: str) -> str:
 def _text_of(target: Resource, ref: ReferenceFacts) -> str:
     """What is sent for a resource, in the form that the field has."""
     match ref.form:
-        case "id":
+        case "id" | "bare":
             return id_of(target)
         case "name":
             return recorded_location(target)

@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from setpoint.catalogue.parts import LABELS
-from setpoint.catalogue.rows import ANY_VALUE, FieldFacts, KindFacts, MethodFacts
+from setpoint.catalogue.rows import FieldFacts, KindFacts, MethodFacts
 from setpoint.clients.google.calls import GoogleApi, GoogleCall
 from setpoint.core.plan import PlannedWrite
+from setpoint.core.values.canonical import same
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location
 from setpoint.errors import ImmutableFieldChanged
+from setpoint.kinds.gcp.generic.creating.creation_defaults import with_element_defaults
 from setpoint.kinds.gcp.generic.members import (
     from_members,
     inputs_of,
@@ -25,7 +26,8 @@ from setpoint.kinds.gcp.generic.members import (
     with_removals,
     without_nulls,
 )
-from setpoint.kinds.gcp.generic.placement import parts_at, segments, template_at, variables_of
+from setpoint.kinds.gcp.generic.placement import segments, template_at, variables_of
+from setpoint.kinds.gcp.generic.spec_types import has_default
 from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL
 
 # The region of a name; that of a zone is without its letter.
@@ -68,114 +70,7 @@ def path_call(
     return GoogleCall(api_of(row, location), parts, query or {}, method=custom)
 
 
-def _is_custom(method: MethodFacts) -> bool:
-    return ":" in method.path.rpartition("/")[2]
-
-
-# --- Create -----------------------------------------------------------------------------------------------------------
-
-
-def creation(row: KindFacts, location: Location, wanted: JsonObject, spec: JsonObject) -> GoogleRequest:
-    """The request that creates the object. `spec` is what the author wrote."""
-    method, own_id = row.methods["create"], _sent_id(row, location)
-    body = creation_members(row, wanted, location)
-    query = query_of(row, method, location, spec)
-    content: dict[str, Any] = {method.wrap: body} if method.wrap else body
-    if _is_custom(method) or row.id.where == "fields":
-        return GoogleRequest(method.verb, path_call(row, method, location, query), content)
-    match row.id.where:
-        case "query":
-            query[row.id.name] = row.id.value.replace("{id}", own_id) or own_id
-        case "body":
-            text = location if row.id.form == "name" else own_id
-            if row.id.value:
-                text = row.id.value.replace("{id}", own_id)
-            _identify(content if row.id.beside == "wrap" else body, row, location, text)
-        case "url":
-            body["name"] = location
-            return GoogleRequest(method.verb, object_call(row, location), content)
-        case _:
-            pass
-    call = collection_call(row, location, query)
-    return GoogleRequest(method.verb, replace(call, method=_create_method(row, body)), content)
-
-
-def _create_method(row: KindFacts, body: Mapping[str, Any]) -> str:
-    """The custom method that creates an object with such members; empty for the standard one."""
-    for condition, method in row.create_methods.items():
-        member, _, value = condition.partition("=")
-        if member in body and value in ("", body[member]):
-            return method
-    return ""
-
-
-def creation_members(row: KindFacts, wanted: JsonObject, location: Location) -> dict[str, Any]:
-    """The members of a new object, without its id."""
-    body = _with_constants(row, without_nulls(members_of(row, _creatable(row, wanted))), template_at(row, location))
-    return _with_element_defaults(row, body, location)
-
-
-def _creatable(row: KindFacts, wanted: JsonObject) -> JsonObject:
-    """The compared tree without the fields that can only be set once the object is there."""
-    own = wanted.get("spec")
-    assert isinstance(own, Mapping)
-    return {**wanted, "spec": {name: one for name, one in own.items() if not is_set_later(row, name)}}
-
-
-def is_set_later(row: KindFacts, field: str) -> bool:
-    """Whether a creation cannot send the field."""
-    facts = row.fields.get(field)
-    return facts is not None and (facts.later or bool(facts.toggle))
-
-
-def _with_constants(row: KindFacts, body: dict[str, Any], template: str) -> dict[str, Any]:
-    """The body with what is sent whatever the spec says, or because of which members there are, or of the place."""
-    constants = {
-        member: value
-        for member, value in row.constants.items()
-        if not any(member in group and other in body for group in row.alternatives for other in group)
-    }
-    chosen = {
-        member: word
-        for member, words in row.chosen.items()
-        for other, word in words.items()
-        if other in body and member not in body
-    }
-    found = {**constants, **chosen, **body}
-    for one in row.creation_defaults:
-        if (
-            not one.each
-            and (not one.at or f"/{one.at}/" in template)
-            and all(_is_given(found.get(n), of) for n, of in one.given.items())
-        ):
-            found = with_defaults_of(one.members, found)
-    return found
-
-
-def _with_element_defaults(row: KindFacts, body: dict[str, Any], location: Location) -> dict[str, Any]:
-    """The body with what is sent in certain elements of its lists."""
-    for one in row.creation_defaults:
-        elements = body.get(one.each) if one.each else None
-        if isinstance(elements, list):
-            members = _filled(one.members, parts_at(row, location))
-            body[one.each] = [
-                with_defaults_of(members, element)
-                if isinstance(element, Mapping) and all(_is_given(element.get(n), of) for n, of in one.given.items())
-                else element
-                for element in elements
-            ]
-    return body
-
-
-def _filled(value: Any, variables: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
-    """A value with the variables in its texts replaced."""
-    if isinstance(value, Mapping):
-        return {name: _filled(one, variables) for name, one in value.items()}
-    return value.format_map(variables) if isinstance(value, str) else value
-
-
-def _is_given(value: Any, expected: Any) -> bool:  # noqa: ANN401 - JSON
-    return value is not None if expected == ANY_VALUE else bool(value == expected)
+# --- Parameters -------------------------------------------------------------------------------------------------------
 
 
 def query_of(row: KindFacts, method: MethodFacts, location: Location, spec: JsonObject) -> dict[str, str]:
@@ -196,21 +91,13 @@ def _parameters(row: KindFacts, method: MethodFacts, spec: JsonObject) -> Iterat
             yield parameter, ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
-def _sent_id(row: KindFacts, location: Location) -> str:
-    """The id as it is sent: without what the service makes of it."""
-    own = segments(row, location)[-1]
-    return own.partition("@")[0] if row.own_id else own
+# --- Members ----------------------------------------------------------------------------------------------------------
 
 
-def _identify(body: dict[str, Any], row: KindFacts, location: Location, own_id: str) -> None:
-    """Puts the id into the body; where it is part of an object, such as `tableReference`, with the ids above it."""
-    *above, last = row.id.name.split(".")
-    for step in above:
-        body = body.setdefault(step, {})
-    if above:
-        names = dict(zip(template_at(row, location).split("/"), segments(row, location), strict=True))
-        body |= {f"{name[1:-1]}Id": one for name, one in names.items() if name.startswith("{")}
-    body[last] = own_id
+def is_set_later(row: KindFacts, field: str) -> bool:
+    """Whether a creation cannot send the field."""
+    facts = row.fields.get(field)
+    return facts is not None and (facts.later or bool(facts.toggle))
 
 
 def members_of(row: KindFacts, tree: JsonObject, write: PlannedWrite | None = None) -> dict[str, Any]:
@@ -256,8 +143,10 @@ def update(
     _require_update(row, write)
     if row.update_style == "patch-whole":
         wanted = with_declared_lists(wanted, intent.declared.tree)
+    wanted = without_taken_out(row, wanted, intent.declared.tree, write)
     changed, settable = changed_members(row, write), _settable(row, live, members_of(row, intent.declared.tree))
     values = update_members(row, wanted, write, settable)
+    values = with_element_defaults(row, values, location, {**settable, **values})
     query = {**_mask_query(row, changed, write), **query_of(row, _update_method(row), location, intent.resource.spec)}
     match row.update_style:
         case "put" | "put-mask-query" | "patch-whole":
@@ -304,6 +193,45 @@ def _require_update(row: KindFacts, write: PlannedWrite) -> None:
             "Put the old value back, or delete the resource and apply it again",
             paths,
         )
+
+
+def without_taken_out(row: KindFacts, wanted: JsonObject, declared: JsonObject, write: PlannedWrite) -> JsonObject:
+    """The tree without the objects that the author took out and that only have their defaults left: they are unset.
+
+    An object of defaults may mean something: that outliers are detected, or that requests are sent again.
+    """
+    own, given = wanted.get("spec"), declared.get("spec")
+    if not isinstance(own, Mapping) or not isinstance(given, Mapping):
+        return wanted
+    changed = [change.path.steps[1:] for change in write.changes if change.path.steps[0] == "spec"]
+    return {**wanted, "spec": _without_defaults(own, given, row.fields, changed)}
+
+
+def _without_defaults(
+    wanted: JsonObject, declared: JsonObject, fields: Mapping[str, FieldFacts], changed: Sequence[tuple[object, ...]]
+) -> JsonObject:
+    found: dict[str, Json] = {}
+    for name, value in wanted.items():
+        facts = fields.get(name)
+        below = [steps[1:] for steps in changed if steps and steps[0] == name]
+        if below and facts is not None and facts.type == "object" and facts.fields and isinstance(value, Mapping):
+            given = declared.get(name)
+            if given is None and not facts.required and _has_only_defaults(value, facts.fields):
+                continue
+            value = _without_defaults(value, given if isinstance(given, Mapping) else {}, facts.fields, below)
+        found[name] = value
+    return found
+
+
+def _has_only_defaults(value: JsonObject, fields: Mapping[str, FieldFacts]) -> bool:
+    for name, one in value.items():
+        facts = fields.get(name) or FieldFacts()
+        if isinstance(one, Mapping) and facts.fields:
+            if not _has_only_defaults(one, facts.fields):
+                return False
+        elif one is not None and not (has_default(facts) and same(one, facts.default)):
+            return False
+    return True
 
 
 def changed_members(row: KindFacts, write: PlannedWrite) -> tuple[str, ...]:

@@ -1,14 +1,14 @@
 """The types of a row: the spec, the compared tree and the status, made when the kind is first used."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from setpoint.catalogue.index import kinds_by_group
-from setpoint.catalogue.parts import ADDRESS, settable_paths
+from setpoint.catalogue.parts import ADDRESS, kept_paths, settable_paths
 from setpoint.catalogue.parts import LABELS as METADATA_LABELS
 from setpoint.catalogue.parts import UNKNOWN as UNKNOWN
 from setpoint.catalogue.rows import FieldFacts, KindFacts, ReferenceFacts
@@ -120,7 +120,8 @@ def tree_type_of(row: KindFacts) -> type[Struct]:
     own_checks = {"__checks__": (RESOURCE_ID_CHECK,)} if "resourceID" in row.fields else {}
     settable = settable_paths(row)
     inside = None if settable is None else tuple(path.steps[1:] for path in settable if path.steps[0] == "spec")
-    spec = _struct(f"{row.kind}Spec", row.fields, own_checks, settable=inside)
+    declared = _with_kept(row.fields, [path.steps[1:] for path in kept_paths(row)])
+    spec = _struct(f"{row.kind}Spec", declared, own_checks, settable=inside)
     fields: list[Any] = [("spec", spec)]
     if row.labels:
         metadata = ObjectMetadata if can_label(row) else FixedMetadata
@@ -128,6 +129,17 @@ def tree_type_of(row: KindFacts) -> type[Struct]:
     is_named = row.id.where != "service" and "resourceID" in row.fields
     checks = {"__checks__": (name_check(name_rule(row)),)} if is_named else {}
     return msgspec.defstruct(f"{row.kind}Tree", fields, bases=(SpecStruct,), namespace=checks, **_OPTIONS)
+
+
+def _with_kept(fields: Mapping[str, FieldFacts], kept: Sequence[tuple[object, ...]]) -> Mapping[str, FieldFacts]:
+    """Fields of which some, by their steps, are kept when they are taken out."""
+    found = dict(fields)
+    for name, facts in fields.items():
+        below = [steps[1:] for steps in kept if steps and steps[0] == name]
+        if below:
+            inner = _with_kept(facts.fields, [steps for steps in below if steps])
+            found[name] = structs.replace(facts, kept=facts.kept or () in below, fields=inner)
+    return found
 
 
 def can_label(row: KindFacts) -> bool:
@@ -199,12 +211,12 @@ def _marks(facts: FieldFacts, *, is_fixed: bool) -> list[Mark]:
     if facts.secret:
         return [Mark.WRITE_ONLY, Mark.IMMUTABLE] if facts.immutable or is_fixed else [Mark.WRITE_ONLY]
     if facts.input_only or facts.grows:
-        return [Mark.ASKED]
+        return [Mark.ASKED, Mark.IMMUTABLE] if facts.immutable or is_fixed else [Mark.ASKED]
     if facts.immutable or (is_fixed and not facts.toggle):
         return [Mark.IMMUTABLE]
     if facts.protected:
         return [Mark.PROTECTED]
-    if facts.kept:
+    if facts.kept or (facts.toggle and "false" not in facts.toggle):
         return [Mark.CHOSEN]
     return [] if facts.required or facts.pruned or has_default(facts) else [Mark.FILLED]
 

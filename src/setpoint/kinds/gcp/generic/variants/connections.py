@@ -18,11 +18,12 @@ from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import Intent, Location, Present, RemoteOperation, ResolvedReferences, match_location
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteRefused
+from setpoint.kinds.gcp.generic.creating.creations import creation_members
 from setpoint.kinds.gcp.generic.equivalence import relative_name
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.members import to_members
 from setpoint.kinds.gcp.generic.operations import is_done_at, operation_in, started_operation
-from setpoint.kinds.gcp.generic.requests import api_of, creation_members
+from setpoint.kinds.gcp.generic.requests import api_of
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 
 _COMPUTE: Final = GoogleApi("compute.googleapis.com", "/compute/v1")

@@ -24,9 +24,10 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import location_in
+from setpoint.kinds.gcp.generic.creating.creations import creation
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.operations import finished_operation, started_operation
-from setpoint.kinds.gcp.generic.requests import api_of, creation
+from setpoint.kinds.gcp.generic.requests import api_of
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 from setpoint.kinds.gcp.generic.variants.made_ids import made_object
 

@@ -27,6 +27,7 @@ from setpoint.engine.resource import Resource
 from setpoint.engine.state import location_in
 from setpoint.errors import RemoteConflict, RemoteInvalid, RemoteRefused, UserError
 from setpoint.kind.typed_spec import field_invalid
+from setpoint.kinds.gcp.generic.creating.creations import creation
 from setpoint.kinds.gcp.generic.importing.import_scopes import parts_of_scope, scope_of_parent
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.lists import listed_pages
@@ -35,7 +36,7 @@ from setpoint.kinds.gcp.generic.members import row_for, to_members
 from setpoint.kinds.gcp.generic.operations import finished_operation, started_operation
 from setpoint.kinds.gcp.generic.part_requests import value_at
 from setpoint.kinds.gcp.generic.placement import variables_of
-from setpoint.kinds.gcp.generic.requests import GoogleRequest, api_of, creation, object_call
+from setpoint.kinds.gcp.generic.requests import GoogleRequest, api_of, object_call
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 from setpoint.kinds.gcp.generic.variants.searches import ObjectSearch, key_digest
 from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL, resource_id

@@ -19,10 +19,11 @@ from setpoint.engine.contention.operation_queue import OperationScope
 from setpoint.engine.kind import Intent, Location, Present, RemoteOperation
 from setpoint.engine.resource import Resource
 from setpoint.errors import AlreadyExists, RemoteConflict, RemoteRefused
+from setpoint.kinds.gcp.generic.creating.creations import creation_members
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.operations import started_operation
 from setpoint.kinds.gcp.generic.placement import segments
-from setpoint.kinds.gcp.generic.requests import api_of, creation_members, update_members
+from setpoint.kinds.gcp.generic.requests import api_of, update_members
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])

@@ -15,9 +15,10 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Intent, Location, RemoteOperation, ResolvedReferences, Written
 from setpoint.engine.resource import Resource
 from setpoint.kind.typed_spec import field_invalid
+from setpoint.kinds.gcp.generic.creating.creations import creation_members
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.live_bodies import is_absent
-from setpoint.kinds.gcp.generic.requests import creation_members, object_call
+from setpoint.kinds.gcp.generic.requests import object_call
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 from setpoint.kinds.gcp.shared.config_connector import PROJECT_ANNOTATION, resource_id
 
