@@ -117,7 +117,7 @@ class SecretFields:
         """Each member; `value` itself when all are the same. Most are scalars that are no manifests."""
         changed: dict[str, Json] = {}
         for name, one in value.items():
-            if name == _MANIFEST or not isinstance(one, _SCALARS):
+            if name == _MANIFEST or not (type(one) in _LEAF_TYPES or one == {} or isinstance(one, _SCALARS)):
                 walked = self._member(name, one, hide)
                 if walked is not one:
                     changed[name] = walked

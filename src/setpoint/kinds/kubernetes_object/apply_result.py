@@ -213,8 +213,9 @@ def foreseen_changes(live: Json, wanted: Json, manager: str) -> tuple[FieldChang
         return ()
     is_alone = same(owned, setpoint_fields(live))
     leaves = (setpoint_projection(live) if is_alone else project(live, owned)).leaves
-    if any(isinstance(get_at(wanted, path), Missing) for path in leaves):
-        return ()
+    for path in leaves:
+        if get_at(wanted, path) is MISSING:
+            return ()
     shown = [redacted_change(one) if LAST_APPLIED_PATH.covers(one.path) else one for one in found]
     return redact_changes(redact_changes(shown, live), wanted)
 
@@ -235,7 +236,11 @@ def _member_differences(wanted: JsonObject, live: JsonObject | Missing, at: Path
     found: list[FieldChange] = []
     for name, one in wanted.items():
         was = present.get(name, MISSING)
+        # The first checks are for speed: most fields are texts.
         if (type(one) is str and one == was) or (*at.steps, name) in _IDENTITY:
+            continue
+        if type(one) is str and (type(was) is str or was is MISSING):
+            found.append(FieldChange(at / name, was, one))
             continue
         below = _differences(one, was, at / name)
         if below is None:
@@ -249,7 +254,12 @@ def contains(live: Json, sent: Json) -> bool:
     if type(sent) is str:
         return sent == live
     if isinstance(sent, dict) and isinstance(live, dict):
-        return all(name in live and contains(live[name], one) for name, one in sent.items())
+        for name, one in sent.items():
+            # The first check is for speed: most fields are texts, and have the same value.
+            was = live.get(name, MISSING)
+            if not (type(one) is str and one == was) and (was is MISSING or not contains(was, one)):
+                return False
+        return True
     if isinstance(sent, list) and isinstance(live, list):
         return len(sent) == len(live) and all(map(contains, live, sent))
     return same(live, sent)
@@ -257,6 +267,9 @@ def contains(live: Json, sent: Json) -> bool:
 
 def _without_key_changes(changes: tuple[FieldChange, ...]) -> tuple[FieldChange, ...]:
     """Without the changes of an element's key where other fields of the element change."""
+    # The parent of a key is an element of a keyed list: most changes are of none.
+    if not any([type(step) is Selector for one in changes for step in one.path.steps[-2:-1]]):
+        return changes
     rest = [one for one in changes if not _is_key(one.path)]
     parents = {one.path.steps[:depth] for one in rest for depth in range(len(one.path.steps))}
     return tuple(one for one in changes if not _is_key(one.path) or one.path.parent.steps not in parents)
@@ -272,6 +285,8 @@ def _leaves(was: Projection, now: Projection) -> Iterator[FieldChange]:
     for path, before in was.leaves.items():
         after = now.leaves.get(path, MISSING)
         in_both += after is not MISSING
+        if type(before) is str and before == after:
+            continue
         if isinstance(after, Missing) or not same(before, after):
             yield FieldChange(path, before, after)
     if in_both < len(now.leaves):

@@ -1,12 +1,13 @@
 """The state of a cluster object that a store keeps: its bytes in three parts, decoded on use."""
 
-from functools import cache, cached_property
+from functools import cache
 from sys import intern
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
+from setpoint.core.values.cached_property import cached_property
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_limits import decode_cut, excess_of
 from setpoint.core.values.json_types import JsonObject
