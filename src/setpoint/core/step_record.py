@@ -33,6 +33,13 @@ _MAX_WRITES: Final = 8
 _MAX_STEP_BYTES: Final = 64
 _MAX_PATH_BYTES: Final = 200
 _MAX_VALUE_BYTES: Final = 200
+# The most bytes of the texts of a change.
+_PLAIN_LIMITS: Final = {
+    "path": _MAX_PATH_BYTES,
+    "rule": _MAX_STEP_BYTES,
+    "before": _MAX_VALUE_BYTES,
+    "after": _MAX_VALUE_BYTES,
+}
 # What else a record says, with the most bytes of each.
 _TEXTS: Final = {"at": 40, "trigger": 100, "decision": 40}
 _OPTIONAL_TEXTS: Final = {"because": 400, "reason": 40, "source": 200}
@@ -99,13 +106,30 @@ def _fill(lists: Sequence[_ChangeList], room: int) -> None:
         for one in filling:
             if len(one.shown) == len(one.changes):
                 continue
-            change = _short_change(one.changes[len(one.shown)])
-            size = len(canonical(change)) + 1
-            if size <= room:
+            change = one.changes[len(one.shown)]
+            size = plain_size(change)
+            if size is None:
+                change = _short_change(change)
+                size = len(canonical(change))
+            # And a comma.
+            if size + 1 <= room:
                 one.shown.append(change)
-                room -= size
+                room -= size + 1
                 still.append(one)
         filling = still
+
+
+def plain_size(change: JsonObject) -> int | None:
+    """The bytes of a change that is in short form, as most are: of a few short texts, without quotes. Else None."""
+    if "path" not in change or "rule" not in change:
+        return None
+    size = 1
+    for name, value in change.items():
+        if type(value) is not str or len(value) + 2 > _PLAIN_LIMITS.get(name, 0) or not _is_plain(value):
+            return None
+        # Four quotes, a colon, and a comma or bracket.
+        size += len(name) + len(value) + 6
+    return size
 
 
 def _rest(record: JsonObject) -> dict[str, Json]:

@@ -281,16 +281,17 @@ def _is_key(path: Path) -> bool:
 
 
 def _leaves(was: Projection, now: Projection) -> Iterator[FieldChange]:
-    in_both = 0
+    if [path.steps for path in was.leaves] == [path.steps for path in now.leaves]:
+        # As it mostly is: then no path need be looked for.
+        for (path, before), after in zip(was.leaves.items(), now.leaves.values(), strict=True):
+            if not (type(before) is str and before == after) and not same(before, after):
+                yield FieldChange(path, before, after)
+        return
     for path, before in was.leaves.items():
-        after = now.leaves.get(path, MISSING)
-        in_both += after is not MISSING
-        if type(before) is str and before == after:
-            continue
-        if isinstance(after, Missing) or not same(before, after):
-            yield FieldChange(path, before, after)
-    if in_both < len(now.leaves):
-        yield from (FieldChange(path, MISSING, one) for path, one in now.leaves.items() if path not in was.leaves)
+        found = now.leaves.get(path, MISSING)
+        if isinstance(found, Missing) or not same(before, found):
+            yield FieldChange(path, before, found)
+    yield from (FieldChange(path, MISSING, one) for path, one in now.leaves.items() if path not in was.leaves)
 
 
 def _orders(was: Projection, now: Projection) -> Iterator[FieldChange]:

@@ -97,7 +97,7 @@ class ClusterResource(Resource):
     kept: ObjectState
 
     def __init__(self, kept: ObjectState) -> None:
-        vars(self)["kept"] = kept
+        vars(self).update(kept=kept, ref=kept.ref)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Resource) and self.document == other.document
@@ -125,10 +125,6 @@ class ClusterResource(Resource):
         head = {"apiVersion": body.pop("apiVersion"), "kind": body.pop("kind"), "metadata": decode(self.kept.metadata)}
         tail = {"status": decode(self.kept.status)} if self.kept.status else {}
         return {**head, **body, **tail}
-
-    @property
-    def ref(self) -> ResourceRef:
-        return self.kept.ref
 
     @property
     def uid(self) -> str:
