@@ -25,6 +25,9 @@ _MAX_UNREAD: Final = 2**16
 _WRITE_PIECE: Final = 2**17
 
 
+_NO_HEADERS: Final = Headers()
+
+
 class _Violation(Exception):
     """A response that is parsed, and not to be read on. Raised and caught inside of the parser."""
 
@@ -59,9 +62,9 @@ class Exchange:
 
     def __init__(self, connection: "Connection", method: str) -> None:
         # The headers of the request.
-        self.sent: Mapping[str, str] = Headers()
+        self.sent: Mapping[str, str] = _NO_HEADERS
         self.status = 0
-        self.headers = Headers()
+        self.headers = _NO_HEADERS
         # The values of Content-Encoding in lower case.
         self.encoding = ""
         # Whether its head has arrived, and all of it.
@@ -105,6 +108,11 @@ class Exchange:
         self._unread = 0
         self._connection.resume(self)
         return found
+
+    @property
+    def whole(self) -> bytes | None:
+        """The body, if it is complete and has arrived in one piece, as most have; else None. `read` has it, too."""
+        return self._pieces[0] if self.is_complete and len(self._pieces) == 1 else None
 
     def close(self) -> None:
         """Aborts the connection unless the response is complete: TLS is not shut down in an orderly way."""
