@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
+import orjson
+
 from setpoint.core.redaction import redact_untyped
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -33,13 +35,18 @@ _MAX_WRITES: Final = 8
 _MAX_STEP_BYTES: Final = 64
 _MAX_PATH_BYTES: Final = 200
 _MAX_VALUE_BYTES: Final = 200
-# The most bytes of the texts of a change.
-_PLAIN_LIMITS: Final = {
-    "path": _MAX_PATH_BYTES,
-    "rule": _MAX_STEP_BYTES,
-    "before": _MAX_VALUE_BYTES,
-    "after": _MAX_VALUE_BYTES,
+# The most characters of the texts of a change; and what else a member takes: its name, four quotes, a colon, and a
+# comma or bracket.
+_PLAIN_MEMBERS: Final = {
+    name: (most - 2, len(name) + 6)
+    for name, most in {
+        "path": _MAX_PATH_BYTES,
+        "rule": _MAX_STEP_BYTES,
+        "before": _MAX_VALUE_BYTES,
+        "after": _MAX_VALUE_BYTES,
+    }.items()
 }
+_NO_MEMBER: Final = (-1, 0)
 # What else a record says, with the most bytes of each.
 _TEXTS: Final = {"at": 40, "trigger": 100, "decision": 40}
 _OPTIONAL_TEXTS: Final = {"because": 400, "reason": 40, "source": 200}
@@ -125,11 +132,15 @@ def plain_size(change: JsonObject) -> int | None:
         return None
     size = 1
     for name, value in change.items():
-        if type(value) is not str or len(value) + 2 > _PLAIN_LIMITS.get(name, 0) or not _is_plain(value):
+        longest, head = _PLAIN_MEMBERS.get(name, _NO_MEMBER)
+        if type(value) is not str or (length := len(value)) > longest:
             return None
-        # Four quotes, a colon, and a comma or bracket.
-        size += len(name) + len(value) + 6
-    return size
+        size += head + length
+    try:
+        # Then each character takes one byte.
+        return size if len(orjson.dumps(change)) == size else None
+    except TypeError:
+        return None
 
 
 def _rest(record: JsonObject) -> dict[str, Json]:

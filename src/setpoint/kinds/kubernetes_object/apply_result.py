@@ -16,7 +16,7 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same, sha256_hex
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, ManifestAdvice, Message, SettingTerm
-from setpoint.core.values.paths import Path, Selector, get_at
+from setpoint.core.values.paths import Path, PathStep, Selector, get_at
 from setpoint.engine.kind import Present
 from setpoint.errors import (
     HeldByOthers,
@@ -213,11 +213,23 @@ def foreseen_changes(live: Json, wanted: Json, manager: str) -> tuple[FieldChang
         return ()
     is_alone = same(owned, setpoint_fields(live))
     leaves = (setpoint_projection(live) if is_alone else project(live, owned)).leaves
-    for path in leaves:
-        if get_at(wanted, path) is MISSING:
-            return ()
+    if any(_missing_leaves(wanted, leaves)):
+        return ()
     shown = [redacted_change(one) if LAST_APPLIED_PATH.covers(one.path) else one for one in found]
     return redact_changes(redact_changes(shown, live), wanted)
+
+
+def _missing_leaves(wanted: Json, leaves: Iterable[Path]) -> Iterator[Path]:
+    """The leaves that `wanted` has not. Most are members of few objects, which are looked for once."""
+    holders: dict[tuple[PathStep, ...], Json | Missing] = {}
+    for path in leaves:
+        above = path.steps[:-1]
+        if above not in holders:
+            holders[above] = get_at(wanted, path.parent)
+        holder = holders[above]
+        is_member = type(holder) is dict and path.steps != () and path.steps[-1] in holder
+        if not is_member and get_at(wanted, path) is MISSING:
+            yield path
 
 
 def _differences(wanted: Json, live: Json | Missing, at: Path) -> list[FieldChange] | None:
@@ -340,16 +352,17 @@ _DIGEST_LENGTH: Final = 64
 def observation_of(body: bytes, title: str) -> Present[LiveObject]:
     """The observation of an object that the API server sent; `title` names it in errors."""
     live = decode_tree(_trees, body, title)
-    names = {member: text_at(live, "metadata", member) for member in ("namespace", "name", "uid")}
-    shown: dict[str, Json] = {
-        "apiVersion": text_at(live, "apiVersion"),
-        "kind": text_at(live, "kind"),
-        **{key: one for key, one in names.items() if one},
-    }
-    resource_version = text_at(live, "metadata", "resourceVersion")
-    version = version_of(names["uid"], resource_version)
+    kept, metadata = live_object(live), live.get("metadata")
+    shown: dict[str, Json] = {"apiVersion": kept.apiVersion, "kind": kept.kind}
+    for member in ("namespace", "name"):
+        if name := text_at(metadata, member):
+            shown[member] = name
+    if kept.uid:
+        shown["uid"] = kept.uid
+    resource_version = text_at(metadata, "resourceVersion")
+    version = version_of(kept.uid, resource_version)
     mark = sha256_hex(body) if version is None else version.mark
-    return Present(live_object(live), mark, resource_version or None, {"object": shown}, live)
+    return Present(kept, mark, resource_version or None, {"object": shown}, live)
 
 
 def version_in(body: bytes) -> ObjectVersion | None:
