@@ -339,16 +339,23 @@ def _is_as_typed(value: Json, field: Field) -> bool:
     if _LEAF_TYPES.issuperset(map(type, value)):
         return True
     item = _element(shape.item) if isinstance(shape, AtomicList) else shape.item
-    return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
+    for one in value:
+        if type(one) not in _LEAF_TYPES and not _is_as_typed(one, item):
+            return False
+    return True
 
 
 def _are_as_typed(members: Mapping[str, Json], fields: Mapping[str, Field]) -> bool:
-    for name, one in members.items():
-        field = fields.get(name)
-        if field is None:
+    for name in members:
+        if name not in fields:
             return False
+        one, field = members[name], fields[name]
         if type(one) in _LEAF_TYPES:
             if field.entries is not None and one is not None:
+                return False
+        elif type(one) is dict and type(field.shape) is ObjectShape:
+            # As `_is_as_typed` says, without a call for it.
+            if _MANIFEST in one or not _are_as_typed(one, field.shape.fields):
                 return False
         elif not _is_as_typed(one, field):
             return False

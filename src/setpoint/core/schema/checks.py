@@ -165,7 +165,11 @@ class AnyOf(Predicate):
 
     def holds(self, value: JsonObject) -> bool:
         """See Predicate."""
-        return any(one.holds(value) for one in self.of)
+        # A loop: this is asked of each element of a list.
+        for one in self.of:
+            if one.holds(value):
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True, init=False)
