@@ -9,10 +9,10 @@ Each controller does the work as its users do:
 
 * controller-runtime and kopf read both objects from their caches, and give the ConfigMap an owner reference. Neither
   elects a leader. The controller of controller-runtime writes no events: it would have to be told to.
-* kopf is measured twice. The bars are about kopf as its documentation has it: each setting has its default, with which
-  it posts Events, and as kopf has no client for other objects, handlers are functions that use the official client for
-  Python. The other one is tuned: it posts no Events, does not scan for CRDs, and writes by the cheapest client there
-  is, a bare request of aiohttp.
+* kopf is measured twice. The bars are about kopf as its documentation has it: each setting has its default, and as kopf
+  has no client for other objects, handlers are functions that use the official client for Python. The other one is
+  tuned: it does not scan for CRDs, and its handlers are coroutines that write by the cheapest client there is, a bare
+  request of aiohttp. Neither posts Events: kopf 1.45 does so only for handlers that ask for it.
 * setpoint records the object and a finalizer before it writes, applies as the ServiceAccount of the namespace, writes
   events, renews a lease, and caches no ConfigMap. None of that can be turned off.
 

@@ -25,7 +25,7 @@ _APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
 class DocumentedOperator:
     """Handlers as in the walkthrough of kopf's documentation: functions that use the official client for Python.
 
-    Each setting of kopf has its default: it posts an Event for each handler that has succeeded, and for the change.
+    Each setting of kopf has its default. What handlers log is no Event then, since kopf 1.45.
     """
 
     namespace: str
@@ -69,7 +69,7 @@ class DocumentedOperator:
 
 @dataclass(slots=True)
 class TunedOperator:
-    """Coroutines with the cheapest client there is, a bare request of aiohttp; Events and the scan of CRDs are off."""
+    """Coroutines with the cheapest client there is, a bare request of aiohttp; the scan of CRDs is off."""
 
     namespace: str
     session: aiohttp.ClientSession | None = field(default=None, init=False)
