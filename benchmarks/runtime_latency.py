@@ -109,6 +109,7 @@ def edit_latency(
             body = body_of(name_of(number), size)
             bare.append(yardstick.cpu(name_of(number), edited, body))
             decoded.append(_decoding_cpu(body))
+    times = {DECODED_BODY: decoded, BARE_EDIT: bare, EDIT_CPU: cpu}
     decisions = Counter(process.decisions()) - before
     if decisions != {Decision.INTENT_CHANGED.value: len(numbers)}:
         raise WrongResult(f"{len(numbers)} edits, decided as {dict(decisions)}")
@@ -117,15 +118,7 @@ def edit_latency(
             EDIT, "until its first write reaches the service: half of all", _quantile(latencies, 0.5), Unit.SECONDS
         ),
         Measurement(EDIT, "99 of 100", _quantile(latencies, 0.99), Unit.SECONDS),
-        *compared(
-            EDIT,
-            {
-                DECODED_BODY: _quantile(decoded, 0.5),
-                BARE_EDIT: _quantile(bare, 0.5),
-                EDIT_CPU: _quantile(cpu, 0.5),
-            },
-            Unit.SECONDS,
-        ),
+        *compared(EDIT, {name: _quantile(found, 0.5) for name, found in times.items()}, Unit.SECONDS),
     )
 
 

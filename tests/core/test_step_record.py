@@ -54,7 +54,7 @@ plans = st.builds(
 )
 
 
-plain_texts = st.text(st.characters(codec="ascii")) | st.text(alphabet="ab ~\"\\", max_size=220)
+plain_texts = st.text(st.characters(codec="ascii")) | st.text(alphabet='ab ~"\\', max_size=220)
 plain_changes = st.dictionaries(
     st.sampled_from(["path", "rule", "before", "after", "immutable"]), plain_texts | json_values, min_size=2
 )

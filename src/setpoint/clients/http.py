@@ -30,6 +30,7 @@ from setpoint.clients.http_transport import (
     ResponseBody,
     ResponseStream,
     TimeLimits,
+    shared_length,
 )
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import AddressPolicy, SocketFactory
@@ -57,8 +58,6 @@ DEFAULT_LIMITS: Final = HttpLimits()
 DEFAULT_HEADERS: Final = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": ACCEPT_ENCODING}
 # How many hosts and counts a client keeps: tenants choose hosts, and hosts choose their status codes.
 _MAX_KEPT: Final = 1000
-# Of the time that fences leave a write, in seconds.
-_LIMIT_STEP: Final = 0.25
 _OTHER_COUNT: Final = ("<other>", "<other>", "<other>")
 
 
@@ -394,9 +393,4 @@ def fenced_request(request: HttpRequest) -> HttpRequest:
     if request.is_read:
         return request
     seconds = seconds_allowed(FencedWrite(request.method, _path_of(request.url)))
-    return request if seconds >= request.seconds else replace(request, seconds=_in_steps(seconds))
-
-
-def _in_steps(seconds: float) -> float:
-    """A time limit that is a little shorter: those of the same length share a timer."""
-    return seconds // _LIMIT_STEP * _LIMIT_STEP if seconds > 2 * _LIMIT_STEP else seconds
+    return request if seconds >= request.seconds else replace(request, seconds=shared_length(seconds))

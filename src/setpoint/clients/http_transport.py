@@ -246,6 +246,15 @@ def _keep_alive(transport: asyncio.BaseTransport) -> None:
 # --- Time limits ------------------------------------------------------------------------------------------------------
 
 
+# Lengths that follow from other times are rounded down to multiples of this.
+_LENGTH_STEP: Final = 0.25
+
+
+def shared_length(seconds: float) -> float:
+    """A time limit that is a little shorter, so that others have the same length, and share its timer."""
+    return seconds // _LENGTH_STEP * _LENGTH_STEP if seconds > 2 * _LENGTH_STEP else seconds
+
+
 class TimeLimits:
     """Time limits of blocks in the tasks of one event loop. Those of the same length share a timer.
 

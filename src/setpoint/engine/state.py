@@ -230,7 +230,6 @@ def reconcile_request(annotations: Mapping[str, str]) -> str | None:
 def location_in(status: JsonObject) -> Location | None:
     """The location of the object, once it is on record."""
     ours = status.get(ENGINE_STATE)
-    # The first check is for speed: nearly all are of that type.
     return _location(ours.get("location") if type(ours) is dict else _tree(ours).get("location"))
 
 

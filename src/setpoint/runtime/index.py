@@ -82,11 +82,9 @@ def index_entry(
     `collects`: whether the store collects garbage. `before`: the summary of an earlier state, if there is one.
     """
     annotations = {key: text for key, text in resource.annotations.items() if key not in _ENGINE_ANNOTATIONS}
-    ready = is_ready(resource)
     key, resync = resource.ref.group_kind, _resync_seconds(annotations)
     kind = kinds.get(key)
-    is_deleting, status = resource.is_deleting, resource.status
-    location = location_in(status)
+    is_deleting, status, ready = resource.is_deleting, resource.status, is_ready(resource)
     metadata_hash = hash((frozenset(annotations.items()), frozenset(resource.labels.items()), is_deleting))
     if before is not None and key not in owners and _is_unedited(resource, before, metadata_hash):
         dependencies, awaited = before.dependencies, before.awaited
@@ -107,7 +105,7 @@ def index_entry(
         dependencies=dependencies,
         awaited=awaited,
         is_status_edited=resync == 0 and kind is not None and is_record_lost(status),
-        location=location,
+        location=location_in(status),
         claim_keys=recorded_claim_keys(resource, kind),
         problem=Problem.UNDECIDED if kind is None else problem_of(resource),
     )

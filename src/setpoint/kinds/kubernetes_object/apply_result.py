@@ -280,7 +280,7 @@ def contains(live: Json, sent: Json) -> bool:
 def _without_key_changes(changes: tuple[FieldChange, ...]) -> tuple[FieldChange, ...]:
     """Without the changes of an element's key where other fields of the element change."""
     # The parent of a key is an element of a keyed list: most changes are of none.
-    if not any([type(step) is Selector for one in changes for step in one.path.steps[-2:-1]]):
+    if Selector not in {type(step) for one in changes for step in one.path.steps[-2:-1]}:
         return changes
     rest = [one for one in changes if not _is_key(one.path)]
     parents = {one.path.steps[:depth] for one in rest for depth in range(len(one.path.steps))}

@@ -4,7 +4,7 @@
 its index; `.` is the field itself. A field set without anything below is owned as a whole.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from hashlib import sha256
@@ -16,7 +16,7 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
-from setpoint.core.values.paths import Path, PathStep, Selector, get_at, remove_at, scalar_text, set_at
+from setpoint.core.values.paths import Path, PathStep, Selector, get_at, scalar_text
 from setpoint.engine.resource import ResourceRef
 
 FieldSet: TypeAlias = Mapping[str, "FieldSet"]
@@ -383,36 +383,3 @@ def _ownership(live: Json) -> _Ownership:
 # Of the objects of the steps that run at once. With each object, because an id is unique only as long as it exists.
 _MOST_OWNERSHIPS: Final = 64
 _ownerships: Final[dict[int, _Ownership]] = {}
-
-
-# --- Ignored fields --------------------------------------------------------------------------------------------------
-
-
-def with_ignored_fields(wanted: Json, live: Json, owned: FieldSet, paths: Iterable[Path]) -> Json:
-    """`wanted` with the live value of each of `paths`.
-
-    Owned fields are sent with their live value: an apply deletes owned fields that it leaves out. Others are left out.
-    """
-    for path in paths:
-        wanted = _with_ignored_field(wanted, live, owned, path)
-    return wanted
-
-
-def _with_ignored_field(wanted: Json, live: Json, owned: FieldSet, path: Path) -> Json:
-    value, owned_here = get_at(live, path), owned_below(owned, live, path)
-    if owned_here is None or isinstance(value, Missing):
-        return _without_field(wanted, path)
-    if any(not isinstance(step, str) for step in path.steps) and isinstance(get_at(wanted, path.parent), Missing):
-        # The list element that contains it is removed.
-        return wanted
-    return set_at(wanted, path, extract(value, owned_here))
-
-
-def _without_field(wanted: Json, path: Path) -> Json:
-    """`wanted` without the field, and without the objects that held nothing else: an empty one would be declared."""
-    if isinstance(get_at(wanted, path), Missing):
-        return wanted
-    wanted = remove_at(wanted, path)
-    while (path := path.parent) and isinstance(path.steps[-1], str) and get_at(wanted, path) == {}:
-        wanted = remove_at(wanted, path)
-    return wanted
