@@ -236,14 +236,14 @@ class HttpClient:
         interceptor = self._interceptor or _interceptor.get()
         if interceptor is not None:
             return await self._send_intercepted(interceptor, request)
-        return await (self._send_traced(request) if _tracers else self._exchange(request))
+        return await (self._send_traced(request) if _tracers else self._send(request))
 
     async def _send_intercepted(self, interceptor: HttpInterceptor, request: HttpRequest) -> HttpResponse:
         replayed = interceptor.on_request(request)
         if replayed is not None:
             return replayed
         try:
-            response = await (self._send_traced(request) if _tracers else self._exchange(request))
+            response = await (self._send_traced(request) if _tracers else self._send(request))
         except RemoteError as error:
             interceptor.on_error(request, error)
             raise
@@ -252,9 +252,9 @@ class HttpClient:
     async def _send_traced(self, request: HttpRequest) -> HttpResponse:
         from setpoint.clients.request_tracing import send_traced
 
-        return await send_traced(_tracers[0], request, self._exchange)
+        return await send_traced(_tracers[0], request, self._send)
 
-    async def _exchange(self, request: HttpRequest) -> HttpResponse:
+    async def _send(self, request: HttpRequest) -> HttpResponse:
         self._begin(request)
         host, status = "", "<error>"
         try:

@@ -42,7 +42,6 @@ _STRING_DATA: Final = "stringData"
 _REFERENCE: Final = "valueFrom"
 # The member of a spec that holds a Kubernetes object, as a map or as text.
 _MANIFEST: Final = "manifest"
-# Values without any others in them.
 _SCALARS: Final = (str, int, float, NoneType)
 _LEAF_TYPES: Final = frozenset((str, int, float, bool, NoneType))
 # What an annotation has if it is a copy of an object, and what shows it even if it cannot be read.
