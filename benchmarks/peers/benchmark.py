@@ -13,7 +13,7 @@ from benchmarks.fleet_server import find_assets
 from benchmarks.mixed_fleet import GROUP_SIZE
 from benchmarks.peer_packages import Peers
 from benchmarks.peers import google_plan
-from benchmarks.peers.controllers import Controller, ControllerRuntime, Kopf, Setpoint, is_supported
+from benchmarks.peers.controllers import KOPF_TUNED, Controller, ControllerRuntime, Kopf, Setpoint, is_supported
 from benchmarks.peers.go_controller import find_controller
 from benchmarks.peers.phases import RESYNC_SECONDS, Cost, Phase, measure_edits, measure_fleet
 from benchmarks.peers.work_server import WorkServer, running_server
@@ -63,7 +63,7 @@ def benchmarks(peers: Peers, settings: BenchmarkSettings) -> Generator[Benchmark
             yield Unmeasured("controller-runtime", program.reason)
         else:
             controllers.append(ControllerRuntime(program))
-        controllers.append(Kopf())
+        controllers += [Kopf(), Kopf(KOPF_TUNED, is_tuned=True)]
     yield Scenario(lambda: measured_in_turns(assets, controllers, settings))
 
 

@@ -17,6 +17,7 @@ from tests.cluster.children import Child
 SETPOINT_RUN: Final = "ours: setpoint run"
 CONTROLLER_RUNTIME: Final = "controller-runtime"
 KOPF: Final = "kopf"
+KOPF_TUNED: Final = "kopf, tuned"
 # Names a folder for profiles of `setpoint run`, a file for each process in their order. It takes twice as long then.
 PROFILE_FOLDER: Final = "SETPOINT_BENCHMARK_PROFILE"
 _ROOT: Final = Path(__file__).resolve().parents[2]
@@ -59,16 +60,18 @@ class ControllerRuntime:
 
 @dataclass(frozen=True, slots=True)
 class Kopf:
-    """The operator in `kopf_controller.py`."""
+    """The operator in `kopf_controller.py`, as kopf's documentation has it; or tuned: see `kopf_operators.py`."""
 
     name: str = KOPF
+    is_tuned: bool = False
     # After a restart with 5,000 it did not come to rest within seven minutes; no bar is about that.
     has_fleet: bool = False
 
     def command(self, work: Work, resync: float | None) -> Sequence[str]:
         """See Controller."""
         resync_option = [] if resync is None else [f"--resync={resync}"]
-        return (sys.executable, "-m", "benchmarks.peers.kopf_controller", "--namespace", work.namespace, *resync_option)
+        options = ("--namespace", work.namespace, *(["--tuned"] if self.is_tuned else []), *resync_option)
+        return (sys.executable, "-m", "benchmarks.peers.kopf_controller", *options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,8 +113,8 @@ ROWS = {
     ),
     "pass with a GET of 6 KB that did not change, loopback": (
         "ours: queue, engine, Google client, HTTP",
-        "the bare GET: HttpClient.send",
-        "the bare GET of aiohttp: a second yardstick, without a bar",
+        "the bare GET of our own transport, HttpClient.send: without a bar",
+        "the bare GET of aiohttp",
         "the same GET by the Google client, without the engine",
     ),
     "a look at each of many buckets of 6 KB that did not change, loopback": (
@@ -157,7 +157,8 @@ MEASUREMENTS = {
     "an edit, 10,000 buckets at rest": (
         "until its first write reaches the service: half of all",
         "99 of 100",
-        "its commits and bodies alone: half of all",
+        "orjson.loads of the bytes of one bucket: half of all",
+        "its commits and bodies alone, without a bar: half of all",
         "CPU time until it is settled: half of all",
     ),
     "memory of a process with 100,000 buckets at rest": (

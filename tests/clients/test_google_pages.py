@@ -7,6 +7,7 @@ import pytest
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import AnonymousCredentials, GoogleClient, GoogleSettings, item_name, list_pages
 from setpoint.clients.http import HttpResponse
+from setpoint.clients.listed_page import PageTokens
 from setpoint.errors import RemoteUnavailable
 from tests.clients.scripted_http import ScriptedHttp, response
 
@@ -37,6 +38,39 @@ def test_all_pages_are_read_even_after_an_empty_one() -> None:
 
     assert pages == [[], [b'{"name":"a"}']]
     assert asked[1] == "project=p&maxResults=1000&pageToken=t&alt=json&prettyPrint=false"
+
+
+def test_a_page_that_was_there_before_is_known_by_its_digest_and_has_the_same_items_and_successor() -> None:
+    async def read() -> list[list[tuple[bytes, list[bytes]]]]:
+        first, last = {"items": [{"name": "a"}], "nextPageToken": "t"}, {"items": [{"name": "b"}]}
+        changed = {"items": [{"name": "c"}]}
+        script = ScriptedHttp(*(response(200, one) for one in (first, last, first, last, first, changed)))
+        google = GoogleClient(script, GoogleSettings(), AnonymousCredentials())
+        lists = [[page async for page in list_pages(google, LIST, "p")] for _ in range(3)]
+        return [[(page.digest, list(map(bytes, page))) for page in pages] for pages in lists]
+
+    once, again, changed = asyncio.run(read())
+
+    assert [items for _, items in once] == [[b'{"name":"a"}'], [b'{"name":"b"}']]
+    assert again == once
+    assert changed[0] == once[0]
+    assert changed[1][1] == [b'{"name":"c"}']
+    assert changed[1][0] != once[1][0]
+
+
+def test_a_page_that_was_there_before_is_not_decoded() -> None:
+    decoded: list[int] = []
+
+    def decode() -> tuple[list[bytes], str]:
+        decoded.append(1)
+        return [b"1"], "next"
+
+    tokens = PageTokens()
+    tokens.page(b"[1]", decode)
+    page, token = tokens.page(b"[1]", decode)
+
+    assert (token, decoded) == ("next", [1])
+    assert (list(page), page[0], page[:1], len(page), decoded) == ([b"1"], b"1", [b"1"], 1, [1, 1])
 
 
 def test_a_repeated_page_token_is_an_error() -> None:

@@ -8,7 +8,7 @@ from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Hold, Plan, PlannedWrite
 from setpoint.core.schema.policy import Rule
-from setpoint.core.step_record import bounded_record, paths_digest, short_path, withheld_paths
+from setpoint.core.step_record import bounded_record, paths_digest, plain_size, short_path, withheld_paths
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
 from setpoint.core.values.paths import Path, PathStep, Selector
@@ -52,6 +52,29 @@ plans = st.builds(
     reason=st.sampled_from([None, *DecisionReason]),
     retained=many_changes,
 )
+
+
+plain_texts = st.text(st.characters(codec="ascii")) | st.text(alphabet='ab ~"\\', max_size=220)
+plain_changes = st.dictionaries(
+    st.sampled_from(["path", "rule", "before", "after", "immutable"]), plain_texts | json_values, min_size=2
+)
+
+
+@pytest.mark.laws
+@given(plain_changes)
+def test_the_size_of_a_plain_change_is_that_of_its_canonical_bytes(found: dict[str, Json]) -> None:
+    size = plain_size(found)
+
+    assert size in (None, len(canonical(found)))
+
+
+def test_most_changes_are_plain() -> None:
+    found: JsonObject = {"path": "data.a-b", "rule": "spec", "after": "x" * 198}
+
+    assert plain_size(found) == len(canonical(found))
+    assert plain_size({**found, "after": "x" * 199}) is None
+    assert plain_size({**found, "after": '"'}) is None
+    assert plain_size({**found, "after": 1}) is None
 
 
 @pytest.mark.laws

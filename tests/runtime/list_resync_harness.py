@@ -2,10 +2,13 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import msgspec
 
+from setpoint.clients.listed_page import ListedPage
 from setpoint.core.values.json_types import Json
 from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import Location, Present
@@ -26,6 +29,8 @@ class ListedKind(RecordingKind):
     # When each page was asked for; which items were decoded.
     pages_read: list[float] = field(default_factory=list)
     decoded: list[str] = field(default_factory=list)
+    # How many pages were looked through for their items.
+    pages_found: int = 0
     # Of which items the location was decoded.
     located: list[str] = field(default_factory=list)
     # Objects that no list shows, and how lists show the rest.
@@ -53,7 +58,11 @@ class ListedKind(RecordingKind):
             start, is_over = start + self.size, start + self.size >= len(mine)
             if self.after_page is not None:
                 await self.after_page()
-            yield page
+            yield ListedPage(sha256(b"".join(page)).digest(), partial(self._found, page))
+
+    def _found(self, page: list[bytes]) -> list[bytes]:
+        self.pages_found += 1
+        return page
 
     def item(self, name: str) -> bytes:
         """An object as a list shows it."""
@@ -106,6 +115,7 @@ class ListResyncHarness:
         self.kind.pages_read.clear()
         self.kind.decoded.clear()
         self.kind.located.clear()
+        self.kind.pages_found = 0
         self.listings.clear()
 
     def observations(self, *names: str) -> list[int]:

@@ -74,6 +74,25 @@ def test_of_an_item_that_a_list_has_shown_before_not_even_the_location_is_decode
     play_list_resync(scenario)
 
 
+def test_a_page_that_a_list_has_shown_before_is_not_looked_through() -> None:
+    async def scenario(listed: ListResyncHarness) -> None:
+        listed.kind.size = 10
+        await listed.declare(*TWENTY)
+        await listed.harness.clock.sleep(3_600)
+        listed.reset_counts()
+        await listed.harness.clock.sleep(1_800)
+        unchanged, asked = listed.kind.pages_found, len(listed.kind.pages_read)
+        listed.harness.service.objects["a-007"]["colour"] = "blue"
+        await listed.harness.clock.sleep(1_800)
+
+        assert (unchanged, asked >= 4) == (0, True)
+        # Of the page that has changed, once; the step that follows settles the resource again.
+        assert listed.kind.pages_found == 1
+        assert set(listed.listings) <= {("complete", 20), ("complete", 19)}
+
+    play_list_resync(scenario)
+
+
 def test_an_item_with_the_same_bytes_is_not_decoded_again() -> None:
     async def scenario(listed: ListResyncHarness) -> None:
         await listed.declare(*TWENTY)

@@ -30,6 +30,7 @@ from setpoint.clients.http_transport import (
     ResponseBody,
     ResponseStream,
     TimeLimits,
+    shared_length,
 )
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import AddressPolicy, SocketFactory
@@ -233,28 +234,27 @@ class HttpClient:
         """
         request = fenced_request(request)
         interceptor = self._interceptor or _interceptor.get()
-        return await (self._send(request) if interceptor is None else self._send_intercepted(interceptor, request))
+        if interceptor is not None:
+            return await self._send_intercepted(interceptor, request)
+        return await (self._send_traced(request) if _tracers else self._send(request))
 
     async def _send_intercepted(self, interceptor: HttpInterceptor, request: HttpRequest) -> HttpResponse:
         replayed = interceptor.on_request(request)
         if replayed is not None:
             return replayed
         try:
-            response = await self._send(request)
+            response = await (self._send_traced(request) if _tracers else self._send(request))
         except RemoteError as error:
             interceptor.on_error(request, error)
             raise
         return interceptor.on_response(request, response)
 
-    async def _send(self, request: HttpRequest) -> HttpResponse:
-        tracer = request_tracer()
-        if tracer is None:
-            return await self._exchange(request)
+    async def _send_traced(self, request: HttpRequest) -> HttpResponse:
         from setpoint.clients.request_tracing import send_traced
 
-        return await send_traced(tracer, request, self._exchange)
+        return await send_traced(_tracers[0], request, self._send)
 
-    async def _exchange(self, request: HttpRequest) -> HttpResponse:
+    async def _send(self, request: HttpRequest) -> HttpResponse:
         self._begin(request)
         host, status = "", "<error>"
         try:
@@ -393,4 +393,4 @@ def fenced_request(request: HttpRequest) -> HttpRequest:
     if request.is_read:
         return request
     seconds = seconds_allowed(FencedWrite(request.method, _path_of(request.url)))
-    return request if seconds >= request.seconds else replace(request, seconds=seconds)
+    return request if seconds >= request.seconds else replace(request, seconds=shared_length(seconds))

@@ -73,9 +73,13 @@ class HeldBytes:
         self.held = 0
         self._limit = limit
 
+    def has_room_for(self, size: int) -> bool:
+        """Whether so many more may be held."""
+        return self.held + size <= self._limit
+
     def add(self, size: int, what: object) -> None:
         """More bytes are held; ResponseTooLarge when these would be too many."""
-        if self.held + size > self._limit:
+        if not self.has_room_for(size):
             raise ResponseTooLarge(
                 f"{what}: the answers to the requests of one namespace are larger than {self._limit / MIB:g} MiB "
                 "together: no more of them is read at once"
@@ -117,6 +121,9 @@ class ResponseBody:
 
     async def whole(self) -> bytes:
         """All of it; ResponseTooLarge when it is larger than the limit. That of an error is cut off."""
+        found = self._response.whole if self._is_plain_success else None
+        if found is not None and len(found) <= self.limit and self.held.has_room_for(len(found)):
+            return found
         limit = min(self.limit, _MAX_ERROR_BODY) if self._is_error else self.limit
         size, pieces = 0, list[bytes]()
         try:
@@ -127,9 +134,6 @@ class ResponseBody:
                     break
                 self.held.add(len(piece), self._what)
                 size += len(piece)
-                if size == len(piece) and self._response.is_complete and self._is_plain_success:
-                    # Mostly all of it arrives at once.
-                    return piece
                 pieces.append(piece)
             # Joined once: a buffer that grows by each piece is copied again and again.
             body = b"".join(pieces)
@@ -242,6 +246,15 @@ def _keep_alive(transport: asyncio.BaseTransport) -> None:
 # --- Time limits ------------------------------------------------------------------------------------------------------
 
 
+# Lengths that follow from other times are rounded down to multiples of this.
+_LENGTH_STEP: Final = 0.25
+
+
+def shared_length(seconds: float) -> float:
+    """A time limit that is a little shorter, so that others have the same length, and share its timer."""
+    return seconds // _LENGTH_STEP * _LENGTH_STEP if seconds > 2 * _LENGTH_STEP else seconds
+
+
 class TimeLimits:
     """Time limits of blocks in the tasks of one event loop. Those of the same length share a timer.
 
@@ -270,12 +283,12 @@ class TimeLimits:
         running = self._running.get(seconds)
         if running is None:
             return self._first_of(seconds)
-        return TimeLimit(running, self._loop.time() + seconds)
+        return TimeLimit(running, self._loop.time() + seconds, self._loop)
 
     def _first_of(self, seconds: float) -> "TimeLimit":
         if len(self._running) >= self._next_tidying:
             self._tidy()
-        limit = TimeLimit(self._running.setdefault(seconds, {}), self._loop.time() + seconds)
+        limit = TimeLimit(self._running.setdefault(seconds, {}), self._loop.time() + seconds, self._loop)
         self._timers[seconds] = self._loop.call_at(limit.due, self._expire, seconds)
         return limit
 
@@ -301,9 +314,10 @@ class TimeLimits:
 class TimeLimit:
     """The time limit of one block: its task is cancelled, which becomes a TimeoutError at the end of the block."""
 
-    __slots__ = ("_cancelling", "_running", "_task", "due", "is_expired")
+    __slots__ = ("_cancelling", "_loop", "_running", "_task", "due", "is_expired")
 
-    def __init__(self, running: dict["TimeLimit", None], due: float) -> None:
+    def __init__(self, running: dict["TimeLimit", None], due: float, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self.due = due
         self.is_expired = False
         self._running = running
@@ -311,7 +325,7 @@ class TimeLimit:
         self._cancelling = 0
 
     def __enter__(self) -> None:
-        task = self._task = asyncio.current_task()
+        task = self._task = asyncio.current_task(self._loop)
         assert task is not None
         # What was asked of the task before is not undone by the end of the block.
         self._cancelling = task.cancelling()

@@ -14,6 +14,7 @@ from setpoint.errors import ManifestInvalid, RemoteRefused
 # No name of a service is longer. The limit also bounds what it takes to decode a text again and again.
 MAX_SEGMENT_CHARS: Final = 1024
 _PLAIN: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.~-]{1,1024}").fullmatch
+_PLAIN_QUERY: Final = re.compile(r"[A-Za-z0-9_.~/-]*").fullmatch
 _SEPARATORS: Final = re.compile(r"[/\\]")
 # What a URL with a dot segment contains.
 _SUSPECT: Final = re.compile(r"[/\\]\.|%").search
@@ -44,8 +45,8 @@ def encode_query(query: Mapping[str, str]) -> str:
 
 
 def _query_word(text: str) -> str:
-    # Most need no quotes, and a match is cheaper than `quote_plus`.
-    return text if _PLAIN(text) else quote_plus(text)
+    # Of most no more than a slash is quoted, and a match is cheaper than `quote_plus`.
+    return text.replace("/", "%2F") if _PLAIN_QUERY(text) else quote_plus(text)
 
 
 def has_dot_segment(text: str) -> bool:

@@ -1,6 +1,6 @@
 """Kubernetes conditions: one per type, with a transition time that moves only when the status changes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
@@ -84,9 +84,12 @@ class Condition:
 Conditions: TypeAlias = tuple[Condition, ...]
 
 
-def find_condition(conditions: Conditions, type_: str) -> Condition | None:
+def find_condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
     """The condition of that type; None when there is none."""
-    return next((condition for condition in conditions if condition.type == type_), None)
+    for condition in conditions:
+        if condition.type == type_:
+            return condition
+    return None
 
 
 def set_condition(conditions: Conditions, new: Condition, now: str) -> Conditions:
@@ -119,7 +122,7 @@ def conditions_to_data(conditions: Conditions) -> list[Json]:
 def conditions_from_data(data: object) -> Conditions:
     """The conditions in `data`: malformed entries are dropped, and the first of each type counts."""
     found: dict[str, Condition] = {}
-    for entry in data if isinstance(data, list | tuple) else ():
+    for entry in data if isinstance(data, (list, tuple)) else ():
         condition = _read(entry)
         if condition is not None:
             found.setdefault(condition.type, condition)
@@ -128,9 +131,10 @@ def conditions_from_data(data: object) -> Conditions:
 
 def condition_in(data: object, type_: str) -> Condition | None:
     """The condition of that type in `data`, as `conditions_from_data` reads it; no other one is read."""
-    for entry in data if isinstance(data, list | tuple) else ():
-        is_of_type = isinstance(entry, Mapping) and entry.get("type") == type_
-        if is_of_type and (condition := _read(entry)) is not None:
+    for entry in data if isinstance(data, (list, tuple)) else ():
+        # The first check is for speed: nearly all are of that type.
+        is_object = type(entry) is dict or isinstance(entry, Mapping)
+        if is_object and entry.get("type") == type_ and (condition := _read(entry)) is not None:
             return condition
     return None
 
@@ -150,27 +154,19 @@ def _entry(condition: Condition) -> Json:
 
 
 def _read(entry: object) -> Condition | None:
-    if not isinstance(entry, Mapping):
+    if type(entry) is not dict and not isinstance(entry, Mapping):
         return None
-    match entry:
-        case {"type": str(type_), "status": "True" | "False" | "Unknown" as status}:
-            return Condition(
-                type_,
-                status,
-                _text(entry, "reason"),
-                _text(entry, "message"),
-                _text(entry, "lastTransitionTime"),
-                _generation(entry),
-            )
+    type_ = entry.get("type")
+    if not isinstance(type_, str):
+        return None
+    match entry.get("status"):
+        case "True" | "False" | "Unknown" as status:
+            texts = (_text(entry.get("reason")), _text(entry.get("message")), _text(entry.get("lastTransitionTime")))
+            generation = entry.get("observedGeneration")
+            return Condition(type_, status, *texts, generation if type(generation) is int else MISSING)
         case _:
             return None
 
 
-def _text(entry: Mapping[object, object], name: str) -> str:
-    text = entry.get(name)
-    return text if isinstance(text, str) else ""
-
-
-def _generation(entry: Mapping[object, object]) -> int | Missing:
-    generation = entry.get("observedGeneration")
-    return generation if isinstance(generation, int) and not isinstance(generation, bool) else MISSING
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

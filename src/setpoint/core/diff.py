@@ -1,7 +1,6 @@
 """Field-by-field diff of two trees. Secret values are redacted in every change."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
 from setpoint.core.redaction import REDACTED, redact
@@ -9,7 +8,7 @@ from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, ObjectShape, field_below
 from setpoint.core.secret_paths import has_secret_fields, secret_within
 from setpoint.core.values.canonical import encodes_same, same
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import ElementKey, Path, is_list_of_objects, key_of, selector
 

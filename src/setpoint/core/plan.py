@@ -12,7 +12,7 @@ from setpoint.core.schema.policy import PRUNE, Rule
 from setpoint.core.schema.shape import ObjectShape
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.deferred_dataclass import dataclass, replace
-from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.errors import ImmutableFieldChanged
 
@@ -292,10 +292,12 @@ def _write_data(write: PlannedWrite) -> Json:
 
 
 def _change_data(change: FieldChange) -> Json:
-    data: dict[str, Json] = {"path": str(change.path), "rule": change.rule.value}
-    for name, side in (("before", change.before), ("after", change.after)):
-        if not isinstance(side, Missing):
-            data[name] = side
+    # `value` itself is a call of a property.
+    data: dict[str, Json] = {"path": str(change.path), "rule": change.rule._value_}
+    if change.before is not MISSING:
+        data["before"] = change.before
+    if change.after is not MISSING:
+        data["after"] = change.after
     if change.immutable:
         data["immutable"] = True
     return data

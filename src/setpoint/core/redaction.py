@@ -104,14 +104,25 @@ def redact_record(record: Json, *, whole: bool) -> Json:
     if type(record) is dict or isinstance(record, Mapping):
         if "path" in record:
             return _redacted_change(record, whole=whole)
-        return {name: redact_record(value, whole=whole) for name, value in record.items()}
+        return _redacted_members(record, whole=whole)
     return [redact_record(one, whole=whole) for one in record] if isinstance(record, (list, tuple)) else record
 
 
+def _redacted_members(record: Mapping[str, Json], *, whole: bool) -> Json:
+    # Most members are scalars.
+    return {
+        name: value if type(value) in _SCALARS else redact_record(value, whole=whole) for name, value in record.items()
+    }
+
+
 def _redacted_change(change: Mapping[str, Json], *, whole: bool) -> Json:
+    shown = {**change}
     is_hidden = whole or SECRET_NAME.search(str(change["path"])) is not None
-    sides = {name: change[name] for name in ("before", "after") if name in change}
-    return {**change, **{name: REDACTED if is_hidden else redact_untyped(side) for name, side in sides.items()}}
+    for name in ("before", "after"):
+        if name in change:
+            side = change[name]
+            shown[name] = REDACTED if is_hidden else side if type(side) in _SCALARS else redact_untyped(side)
+    return shown
 
 
 def _redacted_secret(secret: Json) -> Json:

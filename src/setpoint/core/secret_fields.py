@@ -42,7 +42,6 @@ _STRING_DATA: Final = "stringData"
 _REFERENCE: Final = "valueFrom"
 # The member of a spec that holds a Kubernetes object, as a map or as text.
 _MANIFEST: Final = "manifest"
-# Values without any others in them.
 _SCALARS: Final = (str, int, float, NoneType)
 _LEAF_TYPES: Final = frozenset((str, int, float, bool, NoneType))
 # What an annotation has if it is a copy of an object, and what shows it even if it cannot be read.
@@ -117,7 +116,7 @@ class SecretFields:
         """Each member; `value` itself when all are the same. Most are scalars that are no manifests."""
         changed: dict[str, Json] = {}
         for name, one in value.items():
-            if name == _MANIFEST or not isinstance(one, _SCALARS):
+            if name == _MANIFEST or not (type(one) in _LEAF_TYPES or one == {} or isinstance(one, _SCALARS)):
                 walked = self._member(name, one, hide)
                 if walked is not one:
                     changed[name] = walked
@@ -335,20 +334,25 @@ def _is_as_typed(value: Json, field: Field) -> bool:
         return type(value) is dict and _MANIFEST not in value and _are_as_typed(value, shape.fields)
     if type(value) is not list or not isinstance(shape, AtomicList | KeyedList):
         return False
-    # Most lists are of scalars: that is checked without a loop of Python.
     if _LEAF_TYPES.issuperset(map(type, value)):
         return True
     item = _element(shape.item) if isinstance(shape, AtomicList) else shape.item
-    return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
+    for one in value:  # noqa: SIM110 - a generator takes a call more for each element
+        if type(one) not in _LEAF_TYPES and not _is_as_typed(one, item):
+            return False
+    return True
 
 
 def _are_as_typed(members: Mapping[str, Json], fields: Mapping[str, Field]) -> bool:
-    for name, one in members.items():
-        field = fields.get(name)
-        if field is None:
+    for name in members:
+        if name not in fields:
             return False
+        one, field = members[name], fields[name]
         if type(one) in _LEAF_TYPES:
             if field.entries is not None and one is not None:
+                return False
+        elif type(one) is dict and type(field.shape) is ObjectShape:
+            if _MANIFEST in one or not _are_as_typed(one, field.shape.fields):
                 return False
         elif not _is_as_typed(one, field):
             return False

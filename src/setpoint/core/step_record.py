@@ -4,14 +4,17 @@ A record is JSON: a plan (`Plan.to_data`), and when and why it was made. It is s
 little beside a large spec.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Final
+
+import orjson
 
 from setpoint.core.redaction import redact_untyped
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, PathStep, Selector
 from setpoint.core.values.shortening import beginning, short_value
 from setpoint.errors import ManifestInvalid
@@ -32,11 +35,26 @@ _MAX_WRITES: Final = 8
 _MAX_STEP_BYTES: Final = 64
 _MAX_PATH_BYTES: Final = 200
 _MAX_VALUE_BYTES: Final = 200
+# The most characters of the texts of a change; and what else a member takes: its name, four quotes, a colon, and a
+# comma or bracket.
+_PLAIN_MEMBERS: Final = {
+    name: (most - 2, len(name) + 6)
+    for name, most in {
+        "path": _MAX_PATH_BYTES,
+        "rule": _MAX_STEP_BYTES,
+        "before": _MAX_VALUE_BYTES,
+        "after": _MAX_VALUE_BYTES,
+    }.items()
+}
+_NO_MEMBER: Final = (-1, 0)
 # What else a record says, with the most bytes of each.
 _TEXTS: Final = {"at": 40, "trigger": 100, "decision": 40}
 _OPTIONAL_TEXTS: Final = {"because": 400, "reason": 40, "source": 200}
 _MAX_COOKIE_BYTES: Final = 131
 _ELLIPSIS: Final = "…"
+_LISTS: Final = (list, tuple)
+# What takes one byte in JSON.
+_is_plain: Final = re.compile(r"[ !#-\[\]-~]*").fullmatch
 
 
 def bounded_record(record: JsonObject) -> JsonObject:
@@ -46,7 +64,7 @@ def bounded_record(record: JsonObject) -> JsonObject:
     """
     if len(canonical(record)) <= MAX_RECORD_BYTES:
         return record
-    writes = list(_objects(record.get("writes")))
+    writes, rest = _objects(record.get("writes")), _rest(record)
     of_writes = [_ChangeList.of(write.get("changes")) for write in writes[:_MAX_WRITES]]
     withheld, kept = _ChangeList.of(record.get("withheld")), _ChangeList.of(record.get("kept"))
     retained = _ChangeList.of(record.get("retained"))
@@ -55,7 +73,7 @@ def bounded_record(record: JsonObject) -> JsonObject:
     def assembled() -> JsonObject:
         heads = [_write(write, of) for write, of in zip(writes, of_writes, strict=False)]
         return {
-            **_rest(record),
+            **rest,
             **_counted("writes", heads, MORE_WRITES, len(writes)),
             **_fields(withheld, kept, retained),
         }
@@ -84,7 +102,7 @@ class _ChangeList:
 
     @staticmethod
     def of(data: Json) -> "_ChangeList":
-        return _ChangeList(list(_objects(data)))
+        return _ChangeList(_objects(data))
 
 
 def _fill(lists: Sequence[_ChangeList], room: int) -> None:
@@ -95,13 +113,34 @@ def _fill(lists: Sequence[_ChangeList], room: int) -> None:
         for one in filling:
             if len(one.shown) == len(one.changes):
                 continue
-            change = _short_change(one.changes[len(one.shown)])
-            size = len(canonical(change)) + 1
-            if size <= room:
+            change = one.changes[len(one.shown)]
+            size = plain_size(change)
+            if size is None:
+                change = _short_change(change)
+                size = len(canonical(change))
+            # And a comma.
+            if size + 1 <= room:
                 one.shown.append(change)
-                room -= size
+                room -= size + 1
                 still.append(one)
         filling = still
+
+
+def plain_size(change: JsonObject) -> int | None:
+    """The bytes of a change that is in short form, as most are: of a few short texts, without quotes. Else None."""
+    if "path" not in change or "rule" not in change:
+        return None
+    size = 1
+    for name, value in change.items():
+        longest, head = _PLAIN_MEMBERS.get(name, _NO_MEMBER)
+        if type(value) is not str or (length := len(value)) > longest:
+            return None
+        size += head + length
+    try:
+        # Then each character takes one byte.
+        return size if len(orjson.dumps(change)) == size else None
+    except TypeError:
+        return None
 
 
 def _rest(record: JsonObject) -> dict[str, Json]:
@@ -146,8 +185,10 @@ def _short_change(change: JsonObject) -> JsonObject:
         "rule": _short(change.get("rule"), _MAX_STEP_BYTES),
     }
     cut: list[Json] = []
-    for side in (name for name in _SIDES if name in change):
-        value = change[side]
+    for side in _SIDES:
+        value = change.get(side, MISSING)
+        if isinstance(value, Missing):
+            continue
         if not _fits(value, _MAX_VALUE_BYTES):
             # Redacted before it becomes a text, in which members cannot be recognised any more.
             value = short_value(redact_untyped(value))
@@ -185,7 +226,7 @@ def _short_step(step: PathStep) -> PathStep:
 
 def _short(value: Json, limit: int) -> str:
     """The text in at most `limit` bytes of JSON, by its beginning."""
-    text = _text(value)
+    text = value if type(value) is str else _text(value)
     if _fits(text, limit):
         return text
     # Two quotes, and three bytes for the ellipsis.
@@ -197,12 +238,11 @@ def _short(value: Json, limit: int) -> str:
 
 def _fits(value: Json, limit: int) -> bool:
     """Whether the value takes at most `limit` bytes of JSON."""
-    if isinstance(value, str) and not len(value) + 2 <= limit < 6 * len(value) + 2:
-        # A character takes one to six bytes.
-        return len(value) + 2 <= limit
-    if isinstance(value, str) and value.isascii() and value.isprintable():
-        # Of these characters JSON escapes two, each with one more byte.
-        return len(value) + value.count('"') + value.count("\\") + 2 <= limit
+    if isinstance(value, str):
+        size = len(value) + 2
+        # A character takes one to six bytes, and one of plain text one.
+        if not size <= limit < 6 * size - 10 or _is_plain(value):
+            return size <= limit
     return len(canonical(value)) <= limit
 
 
@@ -214,6 +254,6 @@ def _paths(changes: Json) -> list[str]:
     return [_text(change.get("path")) for change in _objects(changes)]
 
 
-def _objects(data: Json) -> Iterator[JsonObject]:
-    if isinstance(data, list | tuple):
-        yield from (one for one in data if isinstance(one, Mapping))
+def _objects(data: Json) -> list[JsonObject]:
+    # The first check is for speed: nearly all are of that type.
+    return [one for one in data if type(one) is dict or isinstance(one, Mapping)] if isinstance(data, _LISTS) else []

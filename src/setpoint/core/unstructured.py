@@ -27,10 +27,11 @@ def plural_name(kind: str) -> str:
 def text_at(live: Json, *names: str) -> str:
     """The text at the path of these names, or "" when there is none."""
     for name in names:
-        if not isinstance(live, dict):
+        # The first check is for speed: nearly all are of that type.
+        if type(live) is not dict and not isinstance(live, dict):
             return ""
         live = live.get(name)
-    return live if isinstance(live, str) else ""
+    return live if type(live) is str or isinstance(live, str) else ""
 
 
 def int_at(live: Json, *names: str) -> int | Missing:

@@ -15,6 +15,7 @@ from setpoint.core.conditions import (
     condition_in,
     conditions_from_data,
     conditions_to_data,
+    find_condition,
     remove_condition,
     set_condition,
 )
@@ -22,6 +23,7 @@ from setpoint.core.diff import FieldChange
 from setpoint.core.schema.policy import UNMANAGED, Rule
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.core.values.shortening import UNSET_TEXT, shorten
 from setpoint.engine.contention.intent_flips import NO_FLIPS, IntentFlips
 from setpoint.engine.contention.oscillation import Oscillation
@@ -334,13 +336,14 @@ def _with_details(status: JsonObject, details: ReadyDetails) -> JsonObject:
 
 def condition_of(resource: Resource, type_: str) -> Condition | None:
     """The condition of that type in the status of `resource`."""
-    return condition_in(resource.status.get("conditions"), type_)
+    return find_condition(resource.conditions, type_)
 
 
-def join_names(names: Iterable[str], limit: int = _MAX_NAMES) -> str:
-    """The first few names, and how many more there are; a long name is shortened."""
+def join_names(names: Iterable[str | Path], limit: int = _MAX_NAMES) -> str:
+    """The first few names, or paths, and how many more there are; a long one is shortened."""
     first, more = (every := list(names))[:limit], len(every) - limit
-    return ", ".join(shorten(name, _MAX_NAME_BYTES) for name in first) + (f" and {more:,} more" if more > 0 else "")
+    shown = ", ".join([shorten(str(name), _MAX_NAME_BYTES) for name in first])
+    return shown + (f" and {more:,} more" if more > 0 else "")
 
 
 def _link_to_data(link: BlockingLink) -> Json:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final, Generic, NewType, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -20,6 +20,7 @@ from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import ObjectShape, shape_of
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.cached_property import cached_property
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.deferred_mapping import DeferredMapping
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from functools import cache, cached_property
+from functools import cache
 from typing import Final, NamedTuple, NewType
 
+from setpoint.core.conditions import Conditions, conditions_from_data
 from setpoint.core.owner_references import controller_of
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.cached_property import cached_property
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.canonical import sha256_hex as sha256_of
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -99,13 +101,14 @@ class Resource:
     @property
     def is_deleting(self) -> bool:
         """Whether its deletion was requested; finalizers hold it until they are removed."""
-        return bool(_text(self._metadata.get("deletionTimestamp")))
+        found = self._metadata.get("deletionTimestamp")
+        return isinstance(found, str) and found != ""
 
     @property
     def finalizers(self) -> tuple[str, ...]:
         """The finalizers: each stands for a clean-up that has to be done before the resource is removed."""
         found = self._metadata.get("finalizers")
-        return tuple(str(one) for one in found) if isinstance(found, list | tuple) else ()
+        return tuple(map(str, found)) if isinstance(found, (list, tuple)) else ()
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
@@ -134,6 +137,11 @@ class Resource:
     def status(self) -> JsonObject:
         """What the engine reports; empty before the first step."""
         return _tree(self.document.get("status"))
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """The conditions in the status."""
+        return conditions_from_data(self.status.get("conditions"))
 
     @property
     def status_hash(self) -> int:

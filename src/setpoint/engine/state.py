@@ -210,12 +210,13 @@ def reconcile_request(annotations: Mapping[str, str]) -> str | None:
 
 def location_in(status: JsonObject) -> Location | None:
     """The location of the object, once it is on record."""
-    return _location(_tree(status.get(ENGINE_STATE)).get("location"))
+    ours = status.get(ENGINE_STATE)
+    return _location(ours.get("location") if type(ours) is dict else _tree(ours).get("location"))
 
 
 def _location(data: Json) -> Location | None:
     # Interned: the same text is kept in several caches.
-    return Location(intern(data)) if isinstance(data, str) else None
+    return Location(intern(data)) if type(data) is str else None
 
 
 def is_claim_pending_in(status: JsonObject) -> bool:

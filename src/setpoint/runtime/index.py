@@ -82,10 +82,10 @@ def index_entry(
     `collects`: whether the store collects garbage. `before`: the summary of an earlier state, if there is one.
     """
     annotations = {key: text for key, text in resource.annotations.items() if key not in _ENGINE_ANNOTATIONS}
-    ready, location = is_ready(resource), location_in(resource.status)
     key, resync = resource.ref.group_kind, _resync_seconds(annotations)
     kind = kinds.get(key)
-    metadata_hash = hash((frozenset(annotations.items()), frozenset(resource.labels.items()), resource.is_deleting))
+    is_deleting, status, ready = resource.is_deleting, resource.status, is_ready(resource)
+    metadata_hash = hash((frozenset(annotations.items()), frozenset(resource.labels.items()), is_deleting))
     if before is not None and key not in owners and _is_unedited(resource, before, metadata_hash):
         dependencies, awaited = before.dependencies, before.awaited
     else:
@@ -97,15 +97,15 @@ def index_entry(
         metadata_hash=metadata_hash,
         dependant_hash=_dependant_hash(resource, is_ready=ready) if kind is not None else hash(resource.revision),
         is_ready=ready,
-        is_deleting=resource.is_deleting,
-        is_held=is_deletion_held(resource),
+        is_deleting=is_deleting,
+        is_held=is_deleting and is_deletion_held(resource),
         lacks_finalizer=kind is not None and bool(missing_finalizers(resource, owners.get(key), collects=collects)),
         status_hash=resource.status_hash if kind is not None else 0,
         resync_seconds=resync,
         dependencies=dependencies,
         awaited=awaited,
-        is_status_edited=resync == 0 and kind is not None and is_record_lost(resource.status),
-        location=location,
+        is_status_edited=resync == 0 and kind is not None and is_record_lost(status),
+        location=location_in(status),
         claim_keys=recorded_claim_keys(resource, kind),
         problem=Problem.UNDECIDED if kind is None else problem_of(resource),
     )
@@ -272,15 +272,17 @@ class ResourceIndex:
         return entry is not None and int(entry.revision) >= int(revision)
 
     def _claim(self, ref: ResourceRef, before: IndexEntry | None, after: IndexEntry | None) -> None:
-        old, new = (() if one is None else one.claim_keys for one in (before, after))
-        for key in old if old != new else ():
-            left = tuple(one for one in self._claimants.get(key, ()) if one != ref)
-            if left:
-                self._claimants[key] = left
-            else:
-                self._claimants.pop(key, None)
-        for key in new if old != new else ():
-            self._claimants[key] = (*self._claimants.get(key, ()), ref)
+        old = () if before is None else before.claim_keys
+        new = () if after is None else after.claim_keys
+        if old != new:
+            for key in old:
+                left = tuple(one for one in self._claimants.get(key, ()) if one != ref)
+                if left:
+                    self._claimants[key] = left
+                else:
+                    self._claimants.pop(key, None)
+            for key in new:
+                self._claimants[key] = (*self._claimants.get(key, ()), ref)
         for changed in self._waiting.pop(ref, ()):
             if not changed.done():
                 changed.set_result(None)

@@ -118,4 +118,4 @@ class Informer:
 
 
 def _present(owners: Iterable[ResourceRef | None]) -> frozenset[ResourceRef]:
-    return frozenset(one for one in owners if one is not None)
+    return frozenset([one for one in owners if one is not None])

@@ -44,6 +44,9 @@ def configure(form: LogFormat, level: int, stream: TextIO) -> None:
 
     Libraries may log tokens and bodies at lower levels. A second call replaces the first.
     """
+    # What no line shows: to find the caller of each event takes as long as all the rest of it.
+    logging.logThreads = logging.logMultiprocessing = logging.logProcesses = False
+    logging._srcfile = None  # documented in the logging HOWTO
     root = logging.getLogger()
     for handler in [one for one in root.handlers if isinstance(one, _HumanHandler | _JsonHandler)]:
         root.removeHandler(handler)

@@ -215,7 +215,8 @@ class Manager:
         self.controllers[ref.group_kind].enqueue(ref, trigger)
 
     def _handle_released_claims(self, event: ResourceEvent) -> None:
-        before, after = (() if one is None else one.claim_keys for one in (event.before, event.after))
+        before = () if event.before is None else event.before.claim_keys
+        after = () if event.after is None else event.after.claim_keys
         for ref in self.engine.claims.released(set(before) - set(after)) if before != after else ():
             self._enqueue(ref, CLAIM_RELEASED)
 

@@ -50,7 +50,7 @@ class HistoryReports:
         for write in writes:
             # Without values: those are in the record of the step.
             changes: list[Json] = [
-                {"path": short_path(str(one.path)), "rule": one.rule.value} for one in write.changes[:_MAX_FIELDS]
+                {"path": short_path(str(one.path)), "rule": one.rule._value_} for one in write.changes[:_MAX_FIELDS]
             ]
             data: dict[str, Json] = {
                 "action": write.action.value,

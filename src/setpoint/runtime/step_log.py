@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from setpoint.core.values.paths import Path
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.reports import HistoryEntry, ReportedWrite, StepSubject
 from setpoint.errors import SetpointError
@@ -29,7 +30,7 @@ class StepLog:
         for write in writes:
             self._drifted.pop(write.subject.ref, None)
             fields = {"action": write.action.value, "target": write.target, "why": write.decision}
-            paths = named_fields([str(change.path) for change in write.changes])
+            paths = named_fields([change.path for change in write.changes])
             _log.info("written", extra={**_subject(write.subject), **fields, "fields": paths})
 
     def drift(self, subject: StepSubject, fields: Sequence[str], *, is_deleted: bool = False) -> None:
@@ -55,10 +56,10 @@ class StepLog:
         _log.warning("refused", extra={**_subject(subject), "error": type(error).__name__, "why": str(error)})
 
 
-def named_fields(paths: Sequence[str]) -> list[str]:
+def named_fields(paths: Sequence[str | Path]) -> list[str]:
     """The paths as a line names them: the first ones, and how many more there are."""
     more = len(paths) - _MAX_FIELDS
-    return [*paths[:_MAX_FIELDS], *([f"and {more} more"] if more > 0 else [])]
+    return [*map(str, paths[:_MAX_FIELDS]), *([f"and {more} more"] if more > 0 else [])]
 
 
 def _subject(subject: StepSubject) -> dict[str, object]:

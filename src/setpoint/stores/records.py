@@ -1,10 +1,10 @@
 """The stored record of one resource in encoded parts, and the document made of it."""
 
-from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
+from setpoint.core.values.cached_property import cached_property
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource, ResourceRef
 

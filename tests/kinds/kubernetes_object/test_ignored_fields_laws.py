@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path, get_at
-from setpoint.kinds.kubernetes_object.managed_fields import NO_FIELDS, project, with_ignored_fields
+from setpoint.kinds.kubernetes_object.managed_fields import NO_FIELDS, project
+from setpoint.kinds.kubernetes_object.options import with_ignored_fields
 from tests.kinds.kubernetes_object.owned_trees import OBJECTS, Owned
 
 pytestmark = pytest.mark.laws

@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from types import MappingProxyType
 from typing import Final, Protocol, assert_never
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ from setpoint.clients.google.calls import (
 )
 from setpoint.clients.google.errors import error_for_response, is_not_found, outcome_of
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response
+from setpoint.clients.listed_page import ListedPage, PageTokens
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
@@ -193,6 +195,8 @@ class GoogleClient:
         self._tenant: GoogleTenant | None = None if requires_tenant else GoogleTenant()
         # By service account; that of the process itself has none. Shared with the clients of tenants.
         self._credentials: dict[str, GoogleCredentials] = {} if credentials is None else {"": credentials}
+        # Shared with the clients of tenants, too.
+        self.page_tokens = PageTokens()
         self._last_identity: Mapping[str, str] = _NO_HEADERS
         self._last_headers = Headers()
 
@@ -341,7 +345,7 @@ _page_decoder: Final = msgspec.json.Decoder(_Page)
 _name_decoder: Final = msgspec.json.Decoder(_Named)
 
 
-async def list_pages(google: GoogleClient, call: GoogleCall, what: str) -> AsyncGenerator[Sequence[bytes], None]:
+async def list_pages(google: GoogleClient, call: GoogleCall, what: str) -> AsyncGenerator[ListedPage, None]:
     """The pages of a list, each item as the bytes that came: most need no decoding. Large items come on small pages.
 
     RemoteRefused when there is no such list; RemoteUnavailable when a page token repeats.
@@ -354,19 +358,23 @@ async def list_pages(google: GoogleClient, call: GoogleCall, what: str) -> Async
             body = await google.get(replace(call, query=query))
             if body is None:
                 raise RemoteRefused(f"{what} cannot be listed: the service says that there is no such list")
-            page = decode_response(_page_decoder, body, what, MAX_LIST_VALUES)
+            page, token = google.page_tokens.page(body, partial(_decoded_page, body, what))
         except ResponseTooLarge:
             if size == 1:
                 raise
             size //= _SMALLER_PAGE
             continue
-        yield page.items
-        token = page.next_page_token
+        yield page
         if not token:
             return
         if token in tokens:
             raise RemoteUnavailable(f"{what}: the list leads back to a page that was there before")
         tokens.add(token)
+
+
+def _decoded_page(body: bytes, what: str) -> tuple[Sequence[bytes], str]:
+    page = decode_response(_page_decoder, body, what, MAX_LIST_VALUES)
+    return page.items, page.next_page_token
 
 
 def item_name(item: bytes, what: str) -> str:

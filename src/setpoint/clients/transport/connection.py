@@ -25,6 +25,9 @@ _MAX_UNREAD: Final = 2**16
 _WRITE_PIECE: Final = 2**17
 
 
+_NO_HEADERS: Final = Headers()
+
+
 class _Violation(Exception):
     """A response that is parsed, and not to be read on. Raised and caught inside of the parser."""
 
@@ -44,6 +47,7 @@ class Exchange:
         "_is_head_request",
         "_parser",
         "_pieces",
+        "_received",
         "_since_progress",
         "_unread",
         "_waiter",
@@ -58,9 +62,9 @@ class Exchange:
 
     def __init__(self, connection: "Connection", method: str) -> None:
         # The headers of the request.
-        self.sent: Mapping[str, str] = Headers()
+        self.sent: Mapping[str, str] = _NO_HEADERS
         self.status = 0
-        self.headers = Headers()
+        self.headers = _NO_HEADERS
         # The values of Content-Encoding in lower case.
         self.encoding = ""
         # Whether its head has arrived, and all of it.
@@ -75,6 +79,7 @@ class Exchange:
         self._interim = 0
         # Bytes since the parser last found something: of one line that has not ended.
         self._since_progress = 0
+        self._received = 0
         self._pieces: list[bytes] = []
         self._unread = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -103,6 +108,11 @@ class Exchange:
         self._unread = 0
         self._connection.resume(self)
         return found
+
+    @property
+    def whole(self) -> bytes | None:
+        """The body, if it is complete and has arrived in one piece, as most have; else None. `read` has it, too."""
+        return self._pieces[0] if self.is_complete and len(self._pieces) == 1 else None
 
     def close(self) -> None:
         """Aborts the connection unless the response is complete: TLS is not shut down in an orderly way."""
@@ -134,7 +144,9 @@ class Exchange:
         parser = self._parser
         if parser is None:
             return
-        self._since_progress += len(data)
+        size = len(data)
+        self._received += size
+        self._since_progress += size
         try:
             parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
@@ -143,7 +155,7 @@ class Exchange:
             if not self.is_complete:
                 self.fail(NotHttp)
         else:
-            if self._since_progress > MAX_FIELD:
+            if self._since_progress > MAX_FIELD or len(self._fields) > MAX_FIELDS:
                 self.fail(NotHttp)
         if self.is_complete:
             self._parser = None
@@ -182,10 +194,8 @@ class Exchange:
     def on_header(self, name: bytes, value: bytes) -> None:
         """A field of the head, or of the trailers, which are dropped."""
         self._since_progress = 0
-        fields = self._fields
-        if len(name) + len(value) > MAX_FIELD or len(fields) >= MAX_FIELDS:
-            raise _Violation
-        fields.append((name.lower(), value))
+        # How long each is, and how many there are, is checked for all together.
+        self._fields.append((name, value))
 
     def on_headers_complete(self) -> None:
         """The end of the head, of an interim response or of the response itself."""
@@ -194,7 +204,7 @@ class Exchange:
         if self.is_complete or parser.get_http_version() not in _VERSIONS or status < 100 or status == 101:
             raise _Violation
         self._since_progress = 0
-        fields, self._fields = self._fields, []
+        fields = self._take_fields()
         if status < 200:
             self._interim += 1
             if self._interim > _MAX_INTERIM:
@@ -219,8 +229,21 @@ class Exchange:
 
     def on_message_complete(self) -> None:
         """The end of an interim response or of the response itself."""
+        if self._fields:
+            # Trailers.
+            self._take_fields()
         if self.is_begun and not self.is_complete:
             self._complete()
+
+    def _take_fields(self) -> list[tuple[bytes, bytes]]:
+        """The fields that were found, with names in lower case."""
+        fields, self._fields = self._fields, []
+        if len(fields) > MAX_FIELDS:
+            raise _Violation
+        # Mostly all that has arrived is shorter than one field may be.
+        if self._received > MAX_FIELD and any(len(name) + len(value) > MAX_FIELD for name, value in fields):
+            raise _Violation
+        return [(name.lower(), value) for name, value in fields]
 
     def _read_body_field(self, name: bytes, value: bytes) -> None:
         if name == b"content-encoding":

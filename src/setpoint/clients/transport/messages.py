@@ -134,8 +134,10 @@ def split_origin(url: str) -> tuple[str, str]:
     found = _ORIGIN(url)
     if found is None:
         raise InvalidAddress
-    target = url[found.end() :].partition("#")[0]
-    if not target.startswith("/"):
+    target = url[found.end() :]
+    if "#" in target:
+        target = target.partition("#")[0]
+    if target[:1] != "/":
         target = f"/{target}"
     if not _TARGET(target):
         raise InvalidAddress

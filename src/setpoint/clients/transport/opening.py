@@ -51,8 +51,9 @@ class ServerRoute:
 
     server: ServerAddress
     proxy: ServerAddress | None = None
-    # Headers that authenticate requests: what the URLs of the server and of a proxy that forwards requests hold.
-    credentials: Headers = field(init=False)
+    # Headers that authenticate requests, if there are any: what the URLs of the server and of a proxy that forwards
+    # requests hold.
+    credentials: Headers | None = field(init=False)
 
     def __post_init__(self) -> None:
         forwarding = None if self.proxy is None or self.server.is_tls else self.proxy
@@ -61,7 +62,7 @@ class ServerRoute:
             "proxy-authorization": None if forwarding is None else forwarding.authorization,
         }
         fields = [(name, value) for name, value in found.items() if value is not None]
-        object.__setattr__(self, "credentials", Headers(fields))
+        object.__setattr__(self, "credentials", Headers(fields) if fields else None)
 
     def target_of(self, path: str) -> str:
         """The request target for a path: a proxy that forwards requests is told the server, too."""

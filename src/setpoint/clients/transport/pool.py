@@ -52,7 +52,7 @@ class ConnectionPool:
         not `is_repeatable`: a PUT that creates an object finds its own the second time.
         """
         target, authority = route.target_of(path), route.server.authority
-        sent = route.credentials.replaced(headers) if route.credentials else headers
+        sent = headers if route.credentials is None else route.credentials.replaced(headers)
         head = encode_head(method, target, authority, sent, body, defaults=self._defaults)
         key = route, tls
         connection = await self._acquire(key)

@@ -252,10 +252,9 @@ _replacers: Final[dict[type, _Replacer]] = {}
 
 def _replace(original: _T, /, **changes: Any) -> _T:  # noqa: ANN401 - as the standard library has it
     cls = type(original)
-    replacer = _replacers.get(cls)
-    if replacer is None:
-        replacer = _replacers[cls] = _make_replacer(cls)
-    copy: _T = replacer(original, changes)
+    if cls not in _replacers:
+        _replacers[cls] = _make_replacer(cls)
+    copy: _T = _replacers[cls](original, changes)
     return copy
 
 
@@ -265,24 +264,16 @@ def _make_replacer(cls: type) -> _Replacer:
     if hasattr(cls, "__post_init__") or not all(one.init and _is_slot(cls, one.name) for one in fields):
         return lambda original, changes: dataclasses.replace(original, **changes)
     setters = {one.name: _slot_setter(cls, one.name) for one in fields}
-    lines = [f"{_setter(name)}(copy, original.{name})" for name in setters]
-    source = "def replacer(original):\n copy = _new(_class)\n " + "\n ".join([*lines, "return copy"])
+    lines = ["def replacer(original, changes):", " copy = _new(_class)"]
+    lines += [f" {_setter(name)}(copy, original.{name})" for name in setters]
+    lines += [" try:", "  for name in changes: _setters[name](copy, changes[name])"]
+    # The error that the standard library raises for a field that the class has not.
+    lines += [" except KeyError: return _by_library(original, **changes)", " return copy"]
     scope: dict[str, Any] = {_setter(name): setter for name, setter in setters.items()}
-    scope |= {"_new": object.__new__, "_class": cls}
-    exec(source, scope)  # the names of fields are identifiers
-    copied = scope["replacer"]
-
-    def replaced(original: object, changes: dict[str, Any]) -> object:
-        copy = copied(original)
-        try:
-            for name, value in changes.items():
-                setters[name](copy, value)
-        except KeyError:
-            # The error that the standard library raises for a field that the class has not.
-            return dataclasses.replace(original, **changes)  # type: ignore[type-var] # an instance of a dataclass
-        return copy
-
-    return replaced
+    scope |= {"_new": object.__new__, "_class": cls, "_setters": setters, "_by_library": dataclasses.replace}
+    exec("\n".join(lines), scope)  # the names of fields are identifiers
+    replacer: _Replacer = scope["replacer"]
+    return replacer
 
 
 if TYPE_CHECKING:

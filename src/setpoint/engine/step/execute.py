@@ -111,13 +111,16 @@ def _with_answer(
     """The plan with what its foreseen write has changed; a write that changed nothing is none."""
     if not isinstance(answer, Written) or answer.changes is None or not plan.writes[0].is_foreseen:
         return plan
-    foreseen = {change.path: change for change in plan.writes[0].changes}
+    foreseen = {change.path.steps for change in plan.writes[0].changes}
     write = replace(plan.writes[0], changes=answer.changes, is_foreseen=False)
     writes: tuple[PlannedWrite, ...] = (write,) if write.changes or write.action is Action.CREATE else ()
-    if any(change.path not in foreseen for change in answer.changes):
+    if not foreseen.issuperset([change.path.steps for change in answer.changes]):
         return replace(plan, writes=redacted_writes(writes, intent, before, context.engine.secret_fields))
     # Which of these fields are secret is known already.
-    shown = tuple(redacted_change(one) if _is_redacted(foreseen[one.path]) else one for one in answer.changes)
+    secret = {change.path.steps for change in plan.writes[0].changes if _is_redacted(change)}
+    if not secret:
+        return replace(plan, writes=writes)
+    shown = tuple(redacted_change(one) if one.path.steps in secret else one for one in answer.changes)
     return replace(plan, writes=tuple(replace(one, changes=shown) for one in writes))
 
 

@@ -16,7 +16,7 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same, sha256_hex
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, ManifestAdvice, Message, SettingTerm
-from setpoint.core.values.paths import Path, Selector, get_at
+from setpoint.core.values.paths import Path, PathStep, Selector, get_at
 from setpoint.engine.kind import Present
 from setpoint.errors import (
     HeldByOthers,
@@ -213,10 +213,23 @@ def foreseen_changes(live: Json, wanted: Json, manager: str) -> tuple[FieldChang
         return ()
     is_alone = same(owned, setpoint_fields(live))
     leaves = (setpoint_projection(live) if is_alone else project(live, owned)).leaves
-    if any(isinstance(get_at(wanted, path), Missing) for path in leaves):
+    if any(_missing_leaves(wanted, leaves)):
         return ()
     shown = [redacted_change(one) if LAST_APPLIED_PATH.covers(one.path) else one for one in found]
     return redact_changes(redact_changes(shown, live), wanted)
+
+
+def _missing_leaves(wanted: Json, leaves: Iterable[Path]) -> Iterator[Path]:
+    """The leaves that `wanted` has not. Most are members of few objects, which are looked for once."""
+    holders: dict[tuple[PathStep, ...], Json | Missing] = {}
+    for path in leaves:
+        above = path.steps[:-1]
+        if above not in holders:
+            holders[above] = get_at(wanted, path.parent)
+        holder = holders[above]
+        is_member = type(holder) is dict and path.steps != () and path.steps[-1] in holder
+        if not is_member and get_at(wanted, path) is MISSING:
+            yield path
 
 
 def _differences(wanted: Json, live: Json | Missing, at: Path) -> list[FieldChange] | None:
@@ -235,7 +248,11 @@ def _member_differences(wanted: JsonObject, live: JsonObject | Missing, at: Path
     found: list[FieldChange] = []
     for name, one in wanted.items():
         was = present.get(name, MISSING)
+        # The first checks are for speed: most fields are texts.
         if (type(one) is str and one == was) or (*at.steps, name) in _IDENTITY:
+            continue
+        if type(one) is str and (type(was) is str or was is MISSING):
+            found.append(FieldChange(at / name, was, one))
             continue
         below = _differences(one, was, at / name)
         if below is None:
@@ -249,7 +266,12 @@ def contains(live: Json, sent: Json) -> bool:
     if type(sent) is str:
         return sent == live
     if isinstance(sent, dict) and isinstance(live, dict):
-        return all(name in live and contains(live[name], one) for name, one in sent.items())
+        for name, one in sent.items():
+            # The first check is for speed: most fields are texts, and have the same value.
+            was = live.get(name, MISSING)
+            if not (type(one) is str and one == was) and (was is MISSING or not contains(was, one)):
+                return False
+        return True
     if isinstance(sent, list) and isinstance(live, list):
         return len(sent) == len(live) and all(map(contains, live, sent))
     return same(live, sent)
@@ -257,6 +279,9 @@ def contains(live: Json, sent: Json) -> bool:
 
 def _without_key_changes(changes: tuple[FieldChange, ...]) -> tuple[FieldChange, ...]:
     """Without the changes of an element's key where other fields of the element change."""
+    # The parent of a key is an element of a keyed list: most changes are of none.
+    if Selector not in {type(step) for one in changes for step in one.path.steps[-2:-1]}:
+        return changes
     rest = [one for one in changes if not _is_key(one.path)]
     parents = {one.path.steps[:depth] for one in rest for depth in range(len(one.path.steps))}
     return tuple(one for one in changes if not _is_key(one.path) or one.path.parent.steps not in parents)
@@ -268,14 +293,17 @@ def _is_key(path: Path) -> bool:
 
 
 def _leaves(was: Projection, now: Projection) -> Iterator[FieldChange]:
-    in_both = 0
+    if [path.steps for path in was.leaves] == [path.steps for path in now.leaves]:
+        # As it mostly is: then no path need be looked for.
+        for (path, before), after in zip(was.leaves.items(), now.leaves.values(), strict=True):
+            if not (type(before) is str and before == after) and not same(before, after):
+                yield FieldChange(path, before, after)
+        return
     for path, before in was.leaves.items():
-        after = now.leaves.get(path, MISSING)
-        in_both += after is not MISSING
-        if isinstance(after, Missing) or not same(before, after):
-            yield FieldChange(path, before, after)
-    if in_both < len(now.leaves):
-        yield from (FieldChange(path, MISSING, one) for path, one in now.leaves.items() if path not in was.leaves)
+        found = now.leaves.get(path, MISSING)
+        if isinstance(found, Missing) or not same(before, found):
+            yield FieldChange(path, before, found)
+    yield from (FieldChange(path, MISSING, one) for path, one in now.leaves.items() if path not in was.leaves)
 
 
 def _orders(was: Projection, now: Projection) -> Iterator[FieldChange]:
@@ -324,16 +352,17 @@ _DIGEST_LENGTH: Final = 64
 def observation_of(body: bytes, title: str) -> Present[LiveObject]:
     """The observation of an object that the API server sent; `title` names it in errors."""
     live = decode_tree(_trees, body, title)
-    names = {member: text_at(live, "metadata", member) for member in ("namespace", "name", "uid")}
-    shown: dict[str, Json] = {
-        "apiVersion": text_at(live, "apiVersion"),
-        "kind": text_at(live, "kind"),
-        **{key: one for key, one in names.items() if one},
-    }
-    resource_version = text_at(live, "metadata", "resourceVersion")
-    version = version_of(names["uid"], resource_version)
+    kept, metadata = live_object(live), live.get("metadata")
+    shown: dict[str, Json] = {"apiVersion": kept.apiVersion, "kind": kept.kind}
+    for member in ("namespace", "name"):
+        if name := text_at(metadata, member):
+            shown[member] = name
+    if kept.uid:
+        shown["uid"] = kept.uid
+    resource_version = text_at(metadata, "resourceVersion")
+    version = version_of(kept.uid, resource_version)
     mark = sha256_hex(body) if version is None else version.mark
-    return Present(live_object(live), mark, resource_version or None, {"object": shown}, live)
+    return Present(kept, mark, resource_version or None, {"object": shown}, live)
 
 
 def version_in(body: bytes) -> ObjectVersion | None:

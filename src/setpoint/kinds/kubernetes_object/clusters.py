@@ -282,6 +282,8 @@ class Clusters:
         return text[: _LONGEST_KUBECONFIG + 1] if self._is_of_tenant(cluster_id) else text
 
     async def _close_unused(self) -> None:
+        if not self._unused:
+            return
         idle = [client for client in self._unused if client.http.is_idle]
         self._unused = [client for client in self._unused if client not in idle]
         for client in idle:

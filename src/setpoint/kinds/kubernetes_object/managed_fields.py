@@ -4,7 +4,7 @@
 its index; `.` is the field itself. A field set without anything below is owned as a whole.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from hashlib import sha256
@@ -16,7 +16,7 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
-from setpoint.core.values.paths import Path, PathStep, Selector, get_at, remove_at, scalar_text, set_at
+from setpoint.core.values.paths import Path, PathStep, Selector, get_at, scalar_text
 from setpoint.engine.resource import ResourceRef
 
 FieldSet: TypeAlias = Mapping[str, "FieldSet"]
@@ -141,8 +141,13 @@ class _OwnedValues:
         elif isinstance(value, dict):
             for step, owned in below.items():
                 name = step[2:]
-                if name in value and step[:2] == "f:":
-                    self.collect(value[name], owned, foreign.get(step, NO_FIELDS), (*at, name))
+                if name not in value or step[:2] != "f:":
+                    continue
+                others = foreign.get(step, NO_FIELDS) if foreign else NO_FIELDS
+                if owned or others:
+                    self.collect(value[name], owned, others, (*at, name))
+                else:
+                    self.leaves[Path((*at, name))] = value[name]
         else:
             self._collect_elements(value, below, foreign, at)
 
@@ -288,12 +293,12 @@ def field_manager_of(ref: ResourceRef) -> str:
 
 def managed_fields_of(live: Json) -> tuple[ManagedFieldsEntry, ...]:
     """The entries of managedFields."""
+    return _ownership(live).entries
+
+
+def _entries(live: Json) -> Iterator[ManagedFieldsEntry]:
     found = get_at(live, _MANAGED)
-    return tuple(_entries(found if isinstance(found, list) else ()))
-
-
-def _entries(entries: list[Json] | tuple[()]) -> Iterator[ManagedFieldsEntry]:
-    for entry in entries:
+    for entry in found if isinstance(found, list) else ():
         fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
         if isinstance(fields, dict):
             manager, operation = text_at(entry, "manager"), text_at(entry, "operation")
@@ -302,11 +307,7 @@ def _entries(entries: list[Json] | tuple[()]) -> Iterator[ManagedFieldsEntry]:
 
 def setpoint_fields(live: Json) -> FieldSet:
     """The fields that KubernetesObjects own."""
-    found = NO_FIELDS
-    for owner in managed_fields_of(live):
-        if owner.is_setpoint:
-            found = union(found, owner.fields)
-    return found
+    return _ownership(live).setpoint
 
 
 def manager_fields(live: Json, manager: str) -> FieldSet | None:
@@ -316,11 +317,7 @@ def manager_fields(live: Json, manager: str) -> FieldSet | None:
 
 def foreign_fields(live: Json) -> FieldSet:
     """The fields that other managers own."""
-    found = NO_FIELDS
-    for owner in managed_fields_of(live):
-        if not owner.is_setpoint:
-            found = union(found, owner.fields)
-    return found
+    return _ownership(live).foreign
 
 
 def owners_at(live: Json, path: Path) -> tuple[ManagedFieldsEntry, ...]:
@@ -349,48 +346,40 @@ def _below_at(fields: FieldSet, live: Json, path: Path) -> FieldSet:
 
 
 def setpoint_projection(live: Json) -> Projection:
-    """The values of the fields that KubernetesObjects own. A step asks for those of the same object several times."""
-    found = _projections.get(id(live))
+    """The values of the fields that KubernetesObjects own."""
+    found = _ownership(live)
+    if found.projection is None:
+        found.projection = project(live, found.setpoint, found.foreign)
+    return found.projection
+
+
+@dataclass(slots=True)
+class _Ownership:
+    """Who owns what of an object. A step asks that of the same object several times; no object is ever changed."""
+
+    live: Json
+    entries: tuple[ManagedFieldsEntry, ...]
+    setpoint: FieldSet
+    foreign: FieldSet
+    projection: Projection | None = None
+
+
+def _ownership(live: Json) -> _Ownership:
+    found = _ownerships.get(id(live))
     if found is None:
-        while len(_projections) >= _MOST_PROJECTIONS:
-            _projections.pop(next(iter(_projections)))
-        found = _projections[id(live)] = live, project(live, setpoint_fields(live), foreign_fields(live))
-    return found[1]
+        while len(_ownerships) >= _MOST_OWNERSHIPS:
+            _ownerships.pop(next(iter(_ownerships)))
+        entries = tuple(_entries(live))
+        ours, others = NO_FIELDS, NO_FIELDS
+        for entry in entries:
+            if entry.is_setpoint:
+                ours = union(ours, entry.fields)
+            else:
+                others = union(others, entry.fields)
+        found = _ownerships[id(live)] = _Ownership(live, entries, ours, others)
+    return found
 
 
 # Of the objects of the steps that run at once. With each object, because an id is unique only as long as it exists.
-_MOST_PROJECTIONS: Final = 64
-_projections: Final[dict[int, tuple[Json, Projection]]] = {}
-
-
-# --- Ignored fields --------------------------------------------------------------------------------------------------
-
-
-def with_ignored_fields(wanted: Json, live: Json, owned: FieldSet, paths: Iterable[Path]) -> Json:
-    """`wanted` with the live value of each of `paths`.
-
-    Owned fields are sent with their live value: an apply deletes owned fields that it leaves out. Others are left out.
-    """
-    for path in paths:
-        wanted = _with_ignored_field(wanted, live, owned, path)
-    return wanted
-
-
-def _with_ignored_field(wanted: Json, live: Json, owned: FieldSet, path: Path) -> Json:
-    value, owned_here = get_at(live, path), owned_below(owned, live, path)
-    if owned_here is None or isinstance(value, Missing):
-        return _without_field(wanted, path)
-    if any(not isinstance(step, str) for step in path.steps) and isinstance(get_at(wanted, path.parent), Missing):
-        # The list element that contains it is removed.
-        return wanted
-    return set_at(wanted, path, extract(value, owned_here))
-
-
-def _without_field(wanted: Json, path: Path) -> Json:
-    """`wanted` without the field, and without the objects that held nothing else: an empty one would be declared."""
-    if isinstance(get_at(wanted, path), Missing):
-        return wanted
-    wanted = remove_at(wanted, path)
-    while (path := path.parent) and isinstance(path.steps[-1], str) and get_at(wanted, path) == {}:
-        wanted = remove_at(wanted, path)
-    return wanted
+_MOST_OWNERSHIPS: Final = 64
+_ownerships: Final[dict[int, _Ownership]] = {}

@@ -1,5 +1,6 @@
 """Options of a KubernetesObject besides its manifest: wait, ignored fields, deletion; and the intent of an apply."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import UNSET, to_builtins
@@ -8,9 +9,9 @@ from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import parse_duration
-from setpoint.core.values.json_types import Json
+from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, below, message_of
-from setpoint.core.values.paths import Path, Selector
+from setpoint.core.values.paths import Path, Selector, get_at, remove_at, set_at
 from setpoint.core.wait.judge import secrecy_of
 from setpoint.core.wait.rollout import require_rollout
 from setpoint.core.wait.wait_for import RolloutWait, WaitFor, parse_wait
@@ -18,7 +19,7 @@ from setpoint.engine.kind import Intent
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, UnknownField
 from setpoint.kind.typed_spec import field_invalid
-from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
+from setpoint.kinds.kubernetes_object.managed_fields import FieldSet, extract, field_manager_of, owned_below
 from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
 from setpoint.kinds.kubernetes_object.spec import IN_CLUSTER_ALONE, KubernetesObjectSpec, PropagationPolicy
 from setpoint.kinds.kubernetes_object.takeover import Takeover
@@ -147,3 +148,36 @@ def apply_intent_of(intent: Intent) -> ApplyIntent:
     flags = spec.forceConflicts is True, spec.replace is True
     takeover = Takeover(field_manager_of(resource.ref), spec.takeOverFrom or ())
     return ApplyIntent(tree, takeover, ignored_fields, deletion_settings_of(resource, spec), *flags)
+
+
+# --- Ignored fields --------------------------------------------------------------------------------------------------
+
+
+def with_ignored_fields(wanted: Json, live: Json, owned: FieldSet, paths: Iterable[Path]) -> Json:
+    """`wanted` with the live value of each of `paths`.
+
+    Owned fields are sent with their live value: an apply deletes owned fields that it leaves out. Others are left out.
+    """
+    for path in paths:
+        wanted = _with_ignored_field(wanted, live, owned, path)
+    return wanted
+
+
+def _with_ignored_field(wanted: Json, live: Json, owned: FieldSet, path: Path) -> Json:
+    value, owned_here = get_at(live, path), owned_below(owned, live, path)
+    if owned_here is None or isinstance(value, Missing):
+        return _without_field(wanted, path)
+    if any(not isinstance(step, str) for step in path.steps) and isinstance(get_at(wanted, path.parent), Missing):
+        # The list element that contains it is removed.
+        return wanted
+    return set_at(wanted, path, extract(value, owned_here))
+
+
+def _without_field(wanted: Json, path: Path) -> Json:
+    """`wanted` without the field, and without the objects that held nothing else: an empty one would be declared."""
+    if isinstance(get_at(wanted, path), Missing):
+        return wanted
+    wanted = remove_at(wanted, path)
+    while (path := path.parent) and isinstance(path.steps[-1], str) and get_at(wanted, path) == {}:
+        wanted = remove_at(wanted, path)
+    return wanted

@@ -56,7 +56,6 @@ from setpoint.kinds.kubernetes_object.location import ObjectLocation, parse_obje
 from setpoint.kinds.kubernetes_object.managed_fields import (
     NO_FIELDS,
     manager_fields,
-    with_ignored_fields,
 )
 from setpoint.kinds.kubernetes_object.manifest import spec_of
 from setpoint.kinds.kubernetes_object.options import (
@@ -64,6 +63,7 @@ from setpoint.kinds.kubernetes_object.options import (
     DeletionSettings,
     apply_intent_of,
     deletion_settings_of,
+    with_ignored_fields,
 )
 from setpoint.kinds.kubernetes_object.spec import LiveObject
 from setpoint.kinds.kubernetes_object.takeover import content_patch, takeover_patch, with_managers_of

@@ -1,12 +1,14 @@
 """List scopes: which resources a LIST shows together, when it is worth its cost, and what an item shows."""
 
+from collections.abc import Sequence
 from enum import Enum
 from hashlib import sha256
 from math import ceil, inf
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from setpoint.clients.listed_page import ListedPage
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
 from setpoint.engine.capabilities import ListScope, SupportsList
@@ -46,8 +48,22 @@ class ScopeListing:
         self.seen = 0
         self.resyncs_saved = 0
         self.next_resyncs: list[float] = []
-        # The next `shown` of its scope.
+        # Those that the items of this moment have answered for, each with the seconds until its next resync.
+        self.unchanged: list[tuple[ResourceRef, float]] = []
+        # The next `shown` and `pages` of its scope.
         self.shown: dict[bytes, Location] = {}
+        self.pages: dict[bytes, tuple[bytes, ...]] = {}
+
+    def marks_of(self, page: Sequence[bytes], scope: "ListedScope") -> tuple[bytes, ...]:
+        """The digest of each item of a page. Those of a page that the last listing showed are known."""
+        if not isinstance(page, ListedPage):
+            marks = tuple([sha256(item).digest() for item in page])
+        else:
+            known = scope.pages.get(page.digest)
+            marks = known if known is not None else tuple([sha256(item).digest() for item in page.items])
+            self.pages[page.digest] = marks
+        self.seen += len(marks)
+        return marks
 
     def answered(self, ref: ResourceRef, seconds: float) -> None:
         """`ref` needs no resync for so long."""
@@ -83,6 +99,8 @@ class ListedScope:
         # Of the members that the last listing showed unchanged, by the digest of the item: the same bytes again have
         # the same location, and need no decoding.
         self.shown: dict[bytes, Location] = {}
+        # Of each page of the last listing, by its digest, the digests of its items.
+        self.pages: dict[bytes, tuple[bytes, ...]] = {}
         self.listing: ScopeListing | None = None
         self.not_before = -inf
         self._backoff = error_backoff()
@@ -104,7 +122,7 @@ class ListedScope:
     def record_result(self, listing: ScopeListing, now: float) -> bool:
         """Takes note of a finished listing; whether it paid."""
         self._backoff = error_backoff()
-        self.shown = listing.shown
+        self.shown, self.pages = listing.shown, listing.pages
         seconds = listing.seconds_until_relist
         self.not_before = now + RELIST_SECONDS if seconds is None else listing.began + seconds
         return seconds is not None
@@ -188,6 +206,22 @@ class _Known(msgspec.Struct, gc=False, eq=False):
     item: bytes
     seen: float
     until: float
+    # Of its resync interval: see `jittered_resync`.
+    factor: float
+
+
+class ListItem(NamedTuple):
+    """An item of a page, with its digest, and the location of the object that it shows."""
+
+    page: Sequence[bytes]
+    number: int
+    mark: bytes
+    location: Location
+
+    @property
+    def text(self) -> bytes:
+        """Its bytes."""
+        return self.page[self.number]
 
 
 class ListedItems:
@@ -212,25 +246,25 @@ class ListedItems:
         known = self._known.get(ref)
         return known is None or now < known.until
 
-    def compare(self, ref: ResourceRef, idle: IdleEntry, item: bytes, *, mark: bytes, now: float) -> ItemResult:
-        """What `item` with the digest `mark` shows of an idle resource. The same bytes need no decoding."""
+    def compare(self, ref: ResourceRef, idle: IdleEntry, item: ListItem, now: float) -> ItemResult:
+        """What an item shows of an idle resource. The same bytes need no decoding."""
         known = self._known.get(ref)
         if known is None:
-            if self.state_in(item, idle.location) != idle.state:
+            if self.state_in(item.text, idle.location) != idle.state:
                 return ItemResult.UNKNOWN
-            self._known[ref] = _Known(mark, now, now + jittered_resync(ref, DIRECT_OBSERVE_SECONDS))
+            factor = jittered_resync(ref, 1.0)
+            self._known[ref] = _Known(item.mark, now, now + DIRECT_OBSERVE_SECONDS * factor, factor)
             return ItemResult.UNCHANGED
-        if known.item != mark:
-            if self.state_in(item, idle.location) != idle.state:
+        if known.item != item.mark:
+            if self.state_in(item.text, idle.location) != idle.state:
                 return ItemResult.CHANGED
-            known.item = mark
+            known.item = item.mark
         known.seen = now
         return ItemResult.UNCHANGED
 
-    @staticmethod
-    def mark_of(item: bytes) -> bytes:
-        """The digest of an item."""
-        return sha256(item).digest()
+    def factor(self, ref: ResourceRef) -> float:
+        """By how much the time until the next resync of an unchanged resource differs from the mean."""
+        return self._known[ref].factor
 
     def state_in(self, item: bytes, location: Location) -> bytes | None:
         """The digest of the state of the object; None when the item may not show all of it."""

@@ -17,7 +17,6 @@ from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import ListedObject
-from setpoint.engine.kind import Location
 from setpoint.engine.requeue import jittered_resync
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import Bug, RemoteUnavailable, SetpointError
@@ -31,6 +30,7 @@ from setpoint.runtime.list_resync.listed_scopes import (
     ListedItems,
     ListedScope,
     ListedScopes,
+    ListItem,
     ScopeListing,
 )
 from setpoint.runtime.metrics.convergence import ConvergenceTracker
@@ -293,57 +293,58 @@ class ListResync:
 
     async def _read_page(self, page: Sequence[bytes], scope: ListedScope, listing: ScopeListing) -> None:
         listing.now = self._clock.monotonic()
-        for item in page:
-            listing.seen += 1
+        members, shown, stepped = scope.members, scope.shown, listing.stepped
+        for number, mark in enumerate(listing.marks_of(page, scope)):
             try:
-                mark = self._items.mark_of(item)
-                location = scope.shown.get(mark) or self._kind.location_of(item, scope.name)
-                ref = scope.members.get(location)
-                if ref is not None and ref not in listing.stepped:
-                    self._read_item(ref, item, mark=mark, location=location, listing=listing)
+                location = shown.get(mark) or self._kind.location_of(page[number], scope.name)
+                ref = members.get(location)
+                if ref is not None and ref not in stepped:
+                    item = ListItem(page, number, mark, location)
+                    self._read_item(ref, item, listing)
             except SetpointError:
                 # An item that cannot be read answers nothing: the resync is a step.
                 pass
-            if listing.seen % _ITEMS_BEFORE_YIELD == 0:
+            if number % _ITEMS_BEFORE_YIELD == _ITEMS_BEFORE_YIELD - 1:
+                self._schedule_resyncs(listing)
                 await asyncio.sleep(0)
                 listing.now = self._clock.monotonic()
+        self._schedule_resyncs(listing)
 
-    def _read_item(
-        self, ref: ResourceRef, item: bytes, *, mark: bytes, location: Location, listing: ScopeListing
-    ) -> None:
+    def _read_item(self, ref: ResourceRef, item: ListItem, listing: ScopeListing) -> None:
         entry = self._index.get(ref)
         if entry is None or not self._is_resynced_here(ref, entry):
             return
         idle = self._idle_cache.of(ref)
         if idle is None:
             if self._is_not_reconciled_yet(ref, entry):
-                self._offer(ref, entry, item, location=location, listing=listing)
+                self._offer(ref, entry, item, listing)
         elif (
-            idle.location == location and listing.asked < idle.until and self._items.may_answer_for(ref, listing.asked)
+            idle.location == item.location
+            and listing.asked < idle.until
+            and self._items.may_answer_for(ref, listing.asked)
         ):
-            result = self._items.compare(ref, idle, item, mark=mark, now=listing.now)
+            result = self._items.compare(ref, idle, item, listing.now)
             if result is ItemResult.UNCHANGED:
-                listing.shown[mark] = idle.location
-                self._save_resync(ref, entry, listing)
+                listing.shown[item.mark] = idle.location
+                listing.unchanged.append((ref, self._items.factor(ref) * entry.resync_seconds))
             elif result is ItemResult.CHANGED:
                 self._queue.add(ref, *LISTED_CHANGE)
 
-    def _offer(
-        self, ref: ResourceRef, entry: IndexEntry, item: bytes, *, location: Location, listing: ScopeListing
-    ) -> None:
+    def _offer(self, ref: ResourceRef, entry: IndexEntry, item: ListItem, listing: ScopeListing) -> None:
         """Offers the object to the first step of this process, which compares it with the stored state."""
-        state = self._items.state_in(item, location)
+        state = self._items.state_in(item.text, item.location)
         if state is None:
             return
-        self._listed_objects.show(ref, ListedObject(location, state))
+        self._listed_objects.show(ref, ListedObject(item.location, state))
         listing.next_resyncs.append(jittered_resync(ref, entry.resync_seconds))
         trigger = listing.waiting.pop(ref, None)
         if trigger is not None:
             self._queue.schedule(ref, 0.0, *trigger)
 
-    def _save_resync(self, ref: ResourceRef, entry: IndexEntry, listing: ScopeListing) -> None:
-        """The item is as good as the next resync of an unchanged object."""
-        seconds = jittered_resync(ref, entry.resync_seconds)
-        self._queue.schedule(ref, seconds - (listing.now - listing.asked), *RESYNC)
-        self._convergence.seen_in_sync(ref, listing.asked)
-        listing.answered(ref, seconds)
+    def _schedule_resyncs(self, listing: ScopeListing) -> None:
+        """Items are as good as the next resyncs of unchanged objects."""
+        self._queue.schedule_all(listing.unchanged, listing.asked - listing.now, *RESYNC)
+        for ref, seconds in listing.unchanged:
+            self._convergence.seen_in_sync(ref, listing.asked)
+            listing.answered(ref, seconds)
+        listing.unchanged.clear()

@@ -11,7 +11,7 @@ DelayedAdds), set by `schedule` or `retry`: the last call wins. The worker sets 
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
 from enum import Enum
 from math import isfinite
 from typing import Final, Generic, TypeVar
@@ -97,6 +97,17 @@ class WorkQueue(Generic[K]):
         if now >= self._delayed.next_due:
             self._add_due(now)
         self._delayed.schedule(key, now + (seconds if seconds > 0.0 else 0.0), priority, trigger)
+        if self._getters:
+            self._set_timer(now)
+
+    def schedule_all(self, adds: Sequence[tuple[K, float]], later: float, priority: Priority, trigger: str) -> None:
+        """The same for many keys, each with its seconds; `later` by so much."""
+        if not adds or not self._is_open:
+            return
+        now = self._monotonic()
+        if now >= self._delayed.next_due:
+            self._add_due(now)
+        self._delayed.schedule_all([(key, now + max(0.0, seconds + later)) for key, seconds in adds], priority, trigger)
         if self._getters:
             self._set_timer(now)
 

@@ -1,7 +1,7 @@
 """The order of the work queue: priorities, one FIFO lane for each of them, and delayed adds."""
 
 from collections import deque
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from enum import Enum, IntEnum
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -79,6 +79,16 @@ class DelayedAdds(Generic[K]):
             self._tidy()
         else:
             self.next_due = heap[0].due
+
+    def schedule_all(self, adds: Iterable[tuple[K, float]], priority: Priority, trigger: str) -> None:
+        """The same for many keys, each with the time at which it is due."""
+        pending, heap, numbers, changed = self._pending, self._heap, self._numbers, self._changed
+        for key, due in adds:
+            delayed = pending[key] = DelayedAdd(due, next(numbers), key, priority, trigger)
+            heappush(heap, delayed)
+            if changed is not None:
+                changed.add(key)
+        self._tidy()
 
     def due_at(self, key: K) -> float:
         """When the delayed add of `key` is due; infinity when it has none."""

@@ -1,12 +1,13 @@
 """The state of a cluster object that a store keeps: its bytes in three parts, decoded on use."""
 
-from functools import cache, cached_property
+from functools import cache
 from sys import intern
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
+from setpoint.core.values.cached_property import cached_property
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_limits import decode_cut, excess_of
 from setpoint.core.values.json_types import JsonObject
@@ -96,7 +97,7 @@ class ClusterResource(Resource):
     kept: ObjectState
 
     def __init__(self, kept: ObjectState) -> None:
-        vars(self)["kept"] = kept
+        vars(self).update(kept=kept, ref=kept.ref)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Resource) and self.document == other.document
@@ -124,10 +125,6 @@ class ClusterResource(Resource):
         head = {"apiVersion": body.pop("apiVersion"), "kind": body.pop("kind"), "metadata": decode(self.kept.metadata)}
         tail = {"status": decode(self.kept.status)} if self.kept.status else {}
         return {**head, **body, **tail}
-
-    @property
-    def ref(self) -> ResourceRef:
-        return self.kept.ref
 
     @property
     def uid(self) -> str:

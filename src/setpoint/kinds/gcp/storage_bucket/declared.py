@@ -188,13 +188,17 @@ def _live_rule(rule: Mapping[str, Any]) -> Json:
 
 def _normalized_rule(rule: Mapping[str, Any]) -> Json:
     action, condition = rule["action"], rule["condition"]
-    # Most are normalized already: that is checked without a loop of Python.
-    if not all(action.values()):
-        action = {name: value for name, value in action.items() if value}
-    if not all(condition.values()) or "ANY" in condition.values():
-        condition = {
-            name: value
-            for name, value in condition.items()
-            if (value and value != "ANY") or (value == 0 and name != "age")
-        }
+    # Most are normalized already: that is checked without a call.
+    for name in action:
+        if not action[name]:
+            action = {name: value for name, value in action.items() if value}
+            break
+    for name in condition:
+        if not condition[name] or condition[name] == "ANY":
+            condition = {name: value for name, value in condition.items() if _is_kept(name, value)}
+            break
     return {"action": action, "condition": condition}
+
+
+def _is_kept(name: str, value: object) -> bool:
+    return (bool(value) and value != "ANY") or (value == 0 and name != "age")
