@@ -283,6 +283,7 @@ def test_a_document_of_a_type_without_secrets_is_returned_as_it_is(spec: Any) ->
         ({"tokenPolicy": "hunter2"}, {"tokenPolicy": REDACTED}),
         ({"rules": [{"name": "a", "tokenPolicy": "hunter2"}]}, {"rules": [{"name": "a", "tokenPolicy": REDACTED}]}),
         # Under a name that the type has not.
+        ({"tokenPolicy": {"days": 1, "password": "hunter2"}}, {"tokenPolicy": {"days": 1, "password": REDACTED}}),
         ({"rules": [{"name": "a", "password": "hunter2"}]}, {"rules": [{"name": "a", "password": REDACTED}]}),
         ({"byName": [{"name": "a", "password": "hunter2"}]}, {"byName": [{"name": "a", "password": REDACTED}]}),
         # In the place of a text or a number.

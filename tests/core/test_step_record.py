@@ -75,6 +75,7 @@ def test_most_changes_are_plain() -> None:
     assert plain_size({**found, "after": "x" * 199}) is None
     assert plain_size({**found, "after": '"'}) is None
     assert plain_size({**found, "after": 1}) is None
+    assert plain_size({**found, "after": "\ud800"}) is None
 
 
 @pytest.mark.laws
