@@ -32,6 +32,9 @@ BEFORE_VARIABLE: Final = "SETPOINT_BENCH_BEFORE"
 
 _KINDS: Final = "storagebuckets,sqlusers,sqldatabases,sqlinstances"
 _ROOT: Final = Path(__file__).resolve().parents[1]
+# A process has sent its events when it has written nothing for so many seconds.
+_REST_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 0.1
 
 
 def sources() -> dict[str, Path]:
@@ -159,6 +162,7 @@ class _Meter:
         """By the accounts of the kernel, by the metrics of the process, and by the proxy before the API server."""
         pid, wall = process.child.pid, time.monotonic()
         assert pid is not None
+        self._wait_for_events()
         proxied = [one for one in self.harness.requests() if not one.is_watch]
         api_server = urlsplit(self.harness.proxy.url).netloc
         samples = samples_in(process.metrics().encode(), "rest_client_requests_total")
@@ -169,3 +173,12 @@ class _Meter:
             sum(one.method != "GET" for one in proxied),
             len(proxied) + calls,
         )
+
+    def _wait_for_events(self) -> None:
+        """Waits until nothing has been written for a while: events are sent behind the work that they are about."""
+        seen, since = -1, time.monotonic()
+        while time.monotonic() - since < _REST_SECONDS:
+            writes = sum(one.method != "GET" for one in self.harness.requests())
+            if writes != seen:
+                seen, since = writes, time.monotonic()
+            time.sleep(_POLL_SECONDS)

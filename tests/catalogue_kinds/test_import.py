@@ -19,6 +19,7 @@ from tests.catalogue_kinds.imported import import_once
 # No manifest can say what is there, each with the reason.
 UNDECLARED = {
     "ComputeSSLCertificate": "needs a certificate and a key, which no service tells",
+    "ComputeVPNTunnel": "needs a shared secret, which no service tells",
     "FirestoreBackupSchedule": "the service makes its id, and its spec has no field for one",
     "FirestoreIndex": "the service makes its id, and its spec has no field for one",
     "PubSubSnapshot": "its subscription is required, and no service tells it",

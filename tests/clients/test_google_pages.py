@@ -65,7 +65,7 @@ def test_a_page_that_was_there_before_is_not_decoded() -> None:
         decoded.append(1)
         return [b"1"], "next"
 
-    tokens = PageTokens()
+    tokens = PageTokens({})
     tokens.page(b"[1]", decode)
     page, token = tokens.page(b"[1]", decode)
 

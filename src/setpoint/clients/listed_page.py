@@ -46,8 +46,8 @@ class ListedPage(Sequence[bytes]):
 class PageTokens:
     """The next page token of each page that was decoded, by the digest of the page; of the newest pages."""
 
-    def __init__(self) -> None:
-        self._tokens: dict[bytes, str] = {}
+    def __init__(self, tokens: dict[bytes, str]) -> None:
+        self._tokens = tokens
 
     def page(self, body: bytes, decode: Callable[[], tuple[Sequence[bytes], str]]) -> tuple[ListedPage, str]:
         """The page in `body`, and the token of the next one. `decode` finds the items and the token in it."""

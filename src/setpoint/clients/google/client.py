@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from types import MappingProxyType
-from typing import Final, Protocol, assert_never
+from typing import TYPE_CHECKING, Final, Protocol, assert_never
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,7 +26,6 @@ from setpoint.clients.google.calls import (
 )
 from setpoint.clients.google.errors import error_for_response, is_not_found, outcome_of
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response
-from setpoint.clients.listed_page import ListedPage, PageTokens
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
@@ -35,6 +34,9 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.core.values.json_types import Json
 from setpoint.errors import Bug, RemoteRefused, RemoteUnavailable, ResponseTooLarge, UserError
+
+if TYPE_CHECKING:
+    from setpoint.clients.listed_page import ListedPage
 
 AUTH_VARIABLE: Final = "SETPOINT_GCP_AUTH"
 SQL_ENDPOINT_VARIABLE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL"
@@ -196,7 +198,7 @@ class GoogleClient:
         # By service account; that of the process itself has none. Shared with the clients of tenants.
         self._credentials: dict[str, GoogleCredentials] = {} if credentials is None else {"": credentials}
         # Shared with the clients of tenants, too.
-        self.page_tokens = PageTokens()
+        self.page_tokens: dict[bytes, str] = {}
         self._last_identity: Mapping[str, str] = _NO_HEADERS
         self._last_headers = Headers()
 
@@ -345,11 +347,14 @@ _page_decoder: Final = msgspec.json.Decoder(_Page)
 _name_decoder: Final = msgspec.json.Decoder(_Named)
 
 
-async def list_pages(google: GoogleClient, call: GoogleCall, what: str) -> AsyncGenerator[ListedPage, None]:
+async def list_pages(google: GoogleClient, call: GoogleCall, what: str) -> "AsyncGenerator[ListedPage, None]":
     """The pages of a list, each item as the bytes that came: most need no decoding. Large items come on small pages.
 
     RemoteRefused when there is no such list; RemoteUnavailable when a page token repeats.
     """
+    from setpoint.clients.listed_page import PageTokens
+
+    known = PageTokens(google.page_tokens)
     tokens = {""}
     token, size = "", _PAGE_SIZE
     while True:
@@ -358,7 +363,7 @@ async def list_pages(google: GoogleClient, call: GoogleCall, what: str) -> Async
             body = await google.get(replace(call, query=query))
             if body is None:
                 raise RemoteRefused(f"{what} cannot be listed: the service says that there is no such list")
-            page, token = google.page_tokens.page(body, partial(_decoded_page, body, what))
+            page, token = known.page(body, partial(_decoded_page, body, what))
         except ResponseTooLarge:
             if size == 1:
                 raise
