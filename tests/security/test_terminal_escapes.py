@@ -24,8 +24,8 @@ from setpoint.cli.commands.graph import FORMATS, _graph
 from setpoint.cli.commands.inspect import describe, events, explain, get
 from setpoint.cli.commands.transfer import ExportOptions, _export
 from setpoint.cli.entry import _print_exception
-from setpoint.cli.request import CommandRequest
-from setpoint.cli.views.terminal import SafeConsole, make_logging_printable
+from setpoint.cli.request import CommandRequest, make_logging_printable
+from setpoint.cli.views.terminal import SafeConsole
 from setpoint.core.values.messages import printable
 from setpoint.core.values.yaml_documents import read_documents, write_document
 from setpoint.engine.ports import EventRecord

@@ -1,23 +1,24 @@
 """What every command shares: its checked options, its session, printed data, and the exit code."""
 
 import asyncio
+import logging
 import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
-from rich.text import Text
 
 from setpoint.app import DEFAULT_STORE, AppSettings, default_namespace, tenancy_from
 from setpoint.cli.output_pipes import PipeWriter, output_pipe
-from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import parse_duration_text
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.messages import printable
 from setpoint.core.values.problems import problems_of
 from setpoint.engine.management import CookieLocation
 from setpoint.engine.resource import DEFAULT_NAMESPACE
@@ -27,6 +28,7 @@ from setpoint.library.targets import Selection, is_kind_word
 
 # Imported where a command uses it: others do without.
 if TYPE_CHECKING:
+    from setpoint.cli.views.terminal import SafeConsole
     from setpoint.library.manifests.reading import ReadManifests
     from setpoint.library.selecting.resource_filter import ResourceFilter
     from setpoint.library.session import Session
@@ -37,10 +39,12 @@ _PIPE_COLUMNS = 200
 
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
-    """The options of a command, checked. `console` is standard output; a `namespace` of None means all of them."""
+    """The options of a command, checked. A `namespace` of None means all of them; a `given_console` is used instead of
+    standard output.
+    """
 
     settings: AppSettings
-    console: SafeConsole
+    given_console: "SafeConsole | None" = None
     files: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     namespace: str | None = DEFAULT_NAMESPACE
@@ -62,6 +66,14 @@ class CommandRequest:
     filter: "ResourceFilter | None" = None
     # The field that resources are sorted by.
     sort_by: str | None = None
+    _consoles: "list[SafeConsole]" = field(default_factory=list)
+
+    @property
+    def console(self) -> "SafeConsole":
+        """Standard output, or the console that was given: made when it is first used, which a controller does not."""
+        if not self._consoles:
+            self._consoles.append(self.given_console or console_for(sys.stdout.isatty()))
+        return self._consoles[0]
 
     @staticmethod
     def of(options: dict[str, Any]) -> "CommandRequest":
@@ -75,7 +87,7 @@ class CommandRequest:
         )
         return CommandRequest(
             settings,
-            console_for(sys.stdout.isatty()),
+            None,
             *files_and_targets(options),
             None if options.get("all_namespaces") else options.get("namespace") or default_namespace(settings),
             options.get("output", "table"),
@@ -219,14 +231,37 @@ def warn_once() -> Callable[[str], None]:
     def warn(text: str) -> None:
         if text not in printed:
             printed.add(text)
-            error_console().print(Text(f"warning: {text}", style="yellow"), soft_wrap=True)
+            _print_error(f"warning: {text}", "yellow")
 
     return warn
 
 
-def console_for(is_terminal: bool) -> SafeConsole:  # noqa: FBT001  # there is only this to know
+def _print_error(text: str, style: str) -> None:
+    """Prints a line on standard error."""
+    from rich.text import Text
+
+    from setpoint.cli.views.terminal import error_console
+
+    error_console().print(Text(text, style=style), soft_wrap=True)
+
+
+def console_for(is_terminal: bool) -> "SafeConsole":  # noqa: FBT001  # there is only this to know
     """The console of standard output: as wide as a terminal is; wide enough for any line in a pipe."""
+    from setpoint.cli.views.terminal import SafeConsole
+
     return SafeConsole() if is_terminal else SafeConsole(width=_PIPE_COLUMNS)
+
+
+class _PrintableFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """The record with its traceback, without what a terminal interprets."""
+        return printable(super().format(record))
+
+
+def make_logging_printable() -> None:
+    """For warnings of libraries in commands that configure no logging: Python prints them on standard error."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_PrintableFormatter())
 
 
 # --- Running ----------------------------------------------------------------------------------------------------------
@@ -244,7 +279,7 @@ def run_command(command: Command, options: dict[str, Any]) -> int:
             return code
     except SetpointError as error:
         for one in problems_of(error) if isinstance(error, UserError) else (error,):
-            error_console().print(Text(f"error: {one}", style="red"), soft_wrap=True)
+            _print_error(f"error: {one}", "red")
         return ExitCode.FAILED
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: what was begun is on record, and the next run goes on\n")

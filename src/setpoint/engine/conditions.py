@@ -52,6 +52,8 @@ from setpoint.errors import (
     WaitTimedOut,
 )
 
+# Shown in the place of a reason before the first step. Users search for it: it stays as it is.
+NO_STEP_YET: Final = "NotLookedAt"
 # Errors with a reason of their own; a subclass comes before its base.
 REASONS: Final[Mapping[type[SetpointError], ConditionReason]] = {
     DependencyNotFound: ConditionReason.DEPENDENCY_NOT_FOUND,

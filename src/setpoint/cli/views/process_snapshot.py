@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
-from setpoint.cli.views.resources import NO_STEP_YET
 from setpoint.clients.ratelimit.limiter import LimiterSnapshot, QuotaBudgets
 from setpoint.core.conditions import ConditionType
 from setpoint.core.decide import Decision
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.engine.conditions import condition_of
+from setpoint.engine.conditions import NO_STEP_YET, condition_of
 from setpoint.engine.metrics import StepCount, StepMetrics
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import ResourceRef

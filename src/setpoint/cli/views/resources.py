@@ -23,7 +23,7 @@ from setpoint.core.step_record import MORE, MORE_KEPT, MORE_RETAINED, MORE_WITHH
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
-from setpoint.engine.conditions import condition_of
+from setpoint.engine.conditions import NO_STEP_YET, condition_of
 from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.references import OUTPUT
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
 _WIDE_COLUMNS: Final = ("DRIFTED", "LAST LOOK", "NEXT LOOK", "LOCATION", "MESSAGE")
-# In the place of a reason. Users search for it: it stays as it is.
-NO_STEP_YET: Final = "NotLookedAt"
 
 
 class ResourceTable:

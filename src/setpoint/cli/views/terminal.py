@@ -1,6 +1,5 @@
 """The edge of every output: consoles that print no character which a terminal interprets, whatever text comes in."""
 
-import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,15 +34,3 @@ class SafeConsole(Console):
 def error_console() -> SafeConsole:
     """The console of standard error."""
     return SafeConsole(stderr=True)
-
-
-class _PrintableFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        """The record with its traceback, without what a terminal interprets."""
-        return printable(super().format(record))
-
-
-def make_logging_printable() -> None:
-    """For warnings of libraries in commands that configure no logging: Python prints them on standard error."""
-    if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_PrintableFormatter())
