@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import ClassVar
 
+import pytest
+
 from setpoint.engine.step.outcomes import Settled, Stopped
+from setpoint.engine.step.reconcile import preview
 from setpoint.errors import ImmutableFieldChanged
 from setpoint.testing import contract_harness
 from setpoint.testing.claims.claim import LifecycleClaim
@@ -93,10 +96,13 @@ def test_without_leave_a_running_instance_is_not_stopped() -> None:
             fixture.cloud.journal.clear()
             await harness.change()
 
+            with pytest.raises(ImmutableFieldChanged) as planned:
+                await preview(harness.ref, harness.engine)
             outcome = await harness.go_on()
 
             assert isinstance(outcome, Stopped)
             assert isinstance(outcome.error, ImmutableFieldChanged)
+            assert str(planned.value) == str(outcome.error)
             assert "spec.minCpuPlatform cannot change while" in str(outcome.error)
             assert fixture.methods_called == []
 

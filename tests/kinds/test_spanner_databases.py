@@ -104,6 +104,19 @@ def test_statements_that_were_carried_out_cannot_change() -> None:
         updated(cloud, {"ddl": [TWO]}, [ONE], "ddl")
 
 
+def test_a_plan_refuses_statements_that_would_change_what_was_carried_out() -> None:
+    cloud = cloud_with_instance()
+    created(cloud, {"ddl": [ONE]})
+    kind = kind_on(cloud)
+    observed = asyncio.run(kind.observe(intent_for(kind, {"ddl": [ONE]}, [ONE]).location))
+    assert isinstance(observed, Present)
+    write = PlannedWrite(Action.UPDATE, "updateDdl", (FieldChange(Path(("spec", "ddl")), MISSING, None),))
+
+    kind.check_update(intent_for(kind, {"ddl": [ONE, TWO]}, [ONE]), [write], observed)
+    with pytest.raises(ImmutableFieldChanged, match=r"spec\.ddl can only have further statements at its end"):
+        kind.check_update(intent_for(kind, {"ddl": [TWO]}, [ONE]), [write], observed)
+
+
 def test_without_a_record_the_database_says_which_statements_were_carried_out() -> None:
     cloud = cloud_with_instance()
     created(cloud, {"ddl": [ONE.replace(" (", "(\n  ").replace("t1", "`t1`")]})

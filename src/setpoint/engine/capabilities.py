@@ -1,6 +1,6 @@
 """Optional capabilities of a kind, as protocols: dry run, wait, replace, watch, list, a Secret of its own."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NamedTuple, NewType, Protocol, runtime_checkable
 
@@ -116,6 +116,15 @@ class SupportsCreationCheck(Protocol, metaclass=CapabilityMeta):
 
     def check_creation(self, intent: Intent, wanted: JsonObject) -> None:
         """ManifestInvalid for a creation that the service would refuse."""
+        ...
+
+
+@runtime_checkable
+class SupportsUpdateCheck(Protocol, metaclass=CapabilityMeta):
+    """A kind that knows which changes its service refuses as the object is now: a plan says so, as the step does."""
+
+    def check_update(self, intent: Intent, writes: Sequence[PlannedWrite], observed: Present[Any]) -> None:
+        """A UserError, such as ImmutableFieldChanged, for writes of which the service would refuse one."""
         ...
 
 
@@ -387,8 +396,3 @@ class SupportsBulkObserve(Protocol, metaclass=CapabilityMeta):
 def keeps_cookie(described: DescribedType) -> bool:
     """Whether a resource of the type keeps a cookie: one of an owner does, one of a kind if it is stateful."""
     return getattr(described, "reconciliation", Reconciliation.STATEFUL) is Reconciliation.STATEFUL
-
-
-def stateless_kinds(kinds: Iterable[AnyKind]) -> frozenset[str]:
-    """The names of the kinds without cookies."""
-    return frozenset(kind.name for kind in kinds if kind.reconciliation is Reconciliation.STATELESS)

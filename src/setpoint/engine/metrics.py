@@ -4,9 +4,11 @@ To count something else that steps do: define a `StepCount`, add it to `STEP_COU
 where it happens. The metrics page shows it from the first step of a kind on.
 """
 
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.kind import AnyKind, Reconciliation
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +52,8 @@ class NoMetrics:
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         """See StepMetrics."""
+
+
+def stateless_kinds(kinds: Iterable[AnyKind]) -> frozenset[str]:
+    """The names of the kinds without cookies: their steps neither hit nor miss one."""
+    return frozenset(kind.name for kind in kinds if kind.reconciliation is Reconciliation.STATELESS)

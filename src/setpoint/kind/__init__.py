@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         SupportsImport,
         SupportsList,
         SupportsReplace,
+        SupportsUpdateCheck,
         SupportsWait,
         SupportsWatch,
         WatchTopic,
@@ -117,7 +118,8 @@ _HOMES = {
         "GeneratedSecret ImportPlace KnownObject ListScope LiveIdentity "
         "SupportsAliases SupportsBulkObserve SupportsCreationCheck "
         "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions "
-        "SupportsGeneratedSecret SupportsImport SupportsList SupportsReplace SupportsWait SupportsWatch WatchTopic"
+        "SupportsGeneratedSecret SupportsImport SupportsList SupportsReplace SupportsUpdateCheck SupportsWait "
+        "SupportsWatch WatchTopic"
     ),
     "engine.claims.object_claims": "ClaimKey SupportsClaimKeys",
     "engine.conditions": "UP_TO_DATE ReadyCondition",
@@ -248,6 +250,7 @@ __all__ = (  # the names above, spelled out for those who read
     "SupportsList",
     "SupportsReplace",
     "SupportsTenants",
+    "SupportsUpdateCheck",
     "SupportsWait",
     "SupportsWatch",
     "Tenant",

@@ -16,7 +16,7 @@ from setpoint.app import AppSettings, OpenedEngine, select_kinds
 from setpoint.cli.request import CommandRequest, duration_option, run_command
 from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.engine.capabilities import stateless_kinds
+from setpoint.engine.metrics import stateless_kinds
 from setpoint.engine.resource import DEFAULT_NAMESPACE
 from setpoint.engine.sets.declare import NO_SETS
 from setpoint.engine.step.reports import StepReporter

@@ -15,10 +15,16 @@ from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.write_attempt import WriteAttempt
-from setpoint.engine.capabilities import SupportsAliases, SupportsCreationCheck, SupportsDryRun, SupportsForesight
+from setpoint.engine.capabilities import (
+    SupportsAliases,
+    SupportsCreationCheck,
+    SupportsDryRun,
+    SupportsForesight,
+    SupportsUpdateCheck,
+)
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.intent import is_only_revised
-from setpoint.engine.kind import Absent, Intent, LiveObservation, Reconciliation
+from setpoint.engine.kind import Absent, Intent, LiveObservation, Present, Reconciliation
 from setpoint.engine.management import Management
 from setpoint.engine.state import StoredState, known_server_defaults
 from setpoint.engine.step.change_cause import ChangeCause, change_cause, unspecified_digests
@@ -58,6 +64,9 @@ async def plan_observation(
     planned = effective_plan(decision, intent, observed, context)
     if planned.plan.is_fast_path:
         return context, planned
+    writes = planned.plan.writes if context.management is Management.FULL else ()
+    if writes and isinstance(observed, Present) and isinstance(context.kind, SupportsUpdateCheck):
+        context.kind.check_update(intent, writes, observed)
     plan = _continued(planned.plan, intent, context)
     plan = _with_reason(plan, intent, observed, context, is_created=is_created)
     return context, replace(planned, plan=replace(plan, retained=_retained(plan, intent, observed, context)))

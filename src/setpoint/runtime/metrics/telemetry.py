@@ -14,9 +14,9 @@ from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.core.decide import Decision
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.engine.capabilities import SupportsList, stateless_kinds
+from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.context import EngineContext
-from setpoint.engine.metrics import STEP_COUNTS, StepCount
+from setpoint.engine.metrics import STEP_COUNTS, StepCount, stateless_kinds
 from setpoint.errors import Retry
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex

@@ -38,7 +38,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
-from setpoint.errors import ImmutableFieldChanged, OperationRunning, RemoteConflict
+from setpoint.errors import OperationRunning, RemoteConflict
 from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.generic.creating.creations import creation
 from setpoint.kinds.gcp.generic.equivalence import fitted, without_unmanaged
@@ -48,7 +48,15 @@ from setpoint.kinds.gcp.generic.lists import listed_location, listed_pages, live
 from setpoint.kinds.gcp.generic.live_bodies import is_absent, outputs_of, shown_labels
 from setpoint.kinds.gcp.generic.members import from_members, member_at
 from setpoint.kinds.gcp.generic.operations import is_operation_done, started_operation
-from setpoint.kinds.gcp.generic.part_requests import method_call, must_stop_for, request_of, sending_of
+from setpoint.kinds.gcp.generic.part_requests import (
+    ALLOW_STOPPING,
+    may_stop,
+    method_call,
+    must_stop_for,
+    request_of,
+    require_stoppable,
+    sending_of,
+)
 from setpoint.kinds.gcp.generic.placement import PlacedResource, listed_at
 from setpoint.kinds.gcp.generic.references import dependencies_in, resolved_fields, with_parameters
 from setpoint.kinds.gcp.generic.requests import GoogleRequest, object_call
@@ -78,7 +86,6 @@ from setpoint.kinds.gcp.shared.config_connector import (
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _SPEC: Final = Path(("spec",))
 # Lets an object be stopped for a change that needs it. It is kept running then, unless the spec says otherwise.
-ALLOW_STOPPING: Final = "cnrm.cloud.google.com/allow-stopping-for-update"
 DISABLE_ON_DESTROY: Final = "cnrm.cloud.google.com/disable-on-destroy"
 # Raised when this code makes something else of the same row and manifest.
 _MEANING: Final = 3
@@ -191,7 +198,7 @@ class GoogleKind:
         spec = resolved_fields(resource.spec, self.row.fields, _SPEC, placed)
         if self.projects.tenant is not None:
             require_own_projects(spec, self.row.fields, _SPEC, placed)
-        if self._can_stop and _may_stop(resource):
+        if self._can_stop and may_stop(resource):
             spec = {**{name: next(iter(one.toggle)) for name, one in self.row.fields.items() if one.toggle}, **spec}
         if not self.row.labels:
             return {"spec": spec}
@@ -334,20 +341,18 @@ class GoogleKind:
         live = before.whole
         assert isinstance(live, Mapping)
         if must_stop_for(self.row, write, live):
-            await self._stop(intent, write)
+            require_stoppable(self.row, intent, (write,), live)
+            await self._stop(intent)
         answer = await self.send(request_of(self.row, intent, wanted, write, live))
         return started_operation(self.row, "update", answer, intent.location)
 
-    async def _stop(self, intent: Intent, write: PlannedWrite) -> NoReturn:
+    def check_update(self, intent: Intent, writes: Sequence[PlannedWrite], observed: Present[GoogleObject]) -> None:
+        """See SupportsUpdateCheck: some parts change only while the object is stopped."""
+        assert isinstance(observed.whole, Mapping)
+        require_stoppable(self.row, intent, writes, observed.whole)
+
+    async def _stop(self, intent: Intent) -> NoReturn:
         """Stops the object for a write. The write follows in a later step, which sees it stopped."""
-        is_wanted = intent.resource.spec.get("desiredStatus") == "TERMINATED"
-        if not is_wanted and not _may_stop(intent.resource):
-            paths = tuple(str(change.path) for change in write.changes)
-            raise ImmutableFieldChanged(
-                f"{', '.join(paths)} cannot change while {intent.location} runs: set spec.desiredStatus to TERMINATED,"
-                f' or the annotation {ALLOW_STOPPING}: "true", by which it is stopped and started again',
-                paths,
-            )
         await self.send(GoogleRequest("POST", method_call(self.row, intent.location, "stop"), {}))
         raise OperationRunning(f"{intent.location} is being stopped", after=1)
 
@@ -392,7 +397,3 @@ class GoogleKind:
     async def poll(self, operation: RemoteOperation) -> bool:
         """Whether the operation is done."""
         return await is_operation_done(self.row, operation, self.google)
-
-
-def _may_stop(resource: Resource) -> bool:
-    return resource.annotations.get(ALLOW_STOPPING) == "true"

@@ -1,6 +1,6 @@
 """Writes of parts of an object: the stages of a plan, one for each method that sets a part, and its request."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from setpoint.catalogue.parts import PartMethod, member_path, part_methods, switch_members
@@ -10,7 +10,8 @@ from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location
-from setpoint.errors import OperationRunning
+from setpoint.engine.resource import Resource
+from setpoint.errors import ImmutableFieldChanged, OperationRunning
 from setpoint.kinds.gcp.generic.members import kept, without_nulls, word_of
 from setpoint.kinds.gcp.generic.requests import (
     GoogleRequest,
@@ -21,6 +22,7 @@ from setpoint.kinds.gcp.generic.requests import (
     update,
 )
 
+ALLOW_STOPPING: Final = "cnrm.cloud.google.com/allow-stopping-for-update"
 _UPDATE: Final = "update"
 _FINGERPRINTS: Final = ("fingerprint", "labelFingerprint")
 _STOPPED: Final = ("TERMINATED", "STOPPED")
@@ -110,6 +112,25 @@ def must_stop_for(row: KindFacts, write: PlannedWrite, live: Mapping[str, Any]) 
     if live.get("status") == "STOPPING":
         raise OperationRunning(f"{live.get('name')} is being stopped", after=1)
     return True
+
+
+def may_stop(resource: Resource) -> bool:
+    """Whether the author lets the object be stopped for a change."""
+    return resource.annotations.get(ALLOW_STOPPING) == "true"
+
+
+def require_stoppable(row: KindFacts, intent: Intent, writes: Sequence[PlannedWrite], live: Mapping[str, Any]) -> None:
+    """ImmutableFieldChanged for a change of an object that runs, and that the author does not let be stopped."""
+    if may_stop(intent.resource) or intent.resource.spec.get("desiredStatus") == "TERMINATED":
+        return
+    for write in writes:
+        if must_stop_for(row, write, live):
+            paths = tuple(str(change.path) for change in write.changes)
+            raise ImmutableFieldChanged(
+                f"{', '.join(paths)} cannot change while {intent.location} runs: set spec.desiredStatus to TERMINATED,"
+                f' or the annotation {ALLOW_STOPPING}: "true", by which it is stopped and started again',
+                paths,
+            )
 
 
 def _precondition(method: PartMethod, live: Mapping[str, Any]) -> Mapping[str, Any]:

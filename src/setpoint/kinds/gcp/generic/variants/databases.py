@@ -4,7 +4,7 @@ Those that follow the ones on record are carried out by `updateDdl`. A statement
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -60,6 +60,12 @@ class DatabaseKind(GoogleKind):
             body["extraStatements"] = statements
         return replace(request, body=body)
 
+    def check_update(self, intent: Intent, writes: Sequence[PlannedWrite], observed: Present[GoogleObject]) -> None:
+        """See SupportsUpdateCheck: statements that were carried out stay as they are."""
+        super().check_update(intent, writes, observed)
+        if any(change.path == _DDL for write in writes if write.name == _STATEMENTS for change in write.changes):
+            _following_recorded(intent)
+
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[GoogleObject]
     ) -> RemoteOperation | None:
@@ -78,19 +84,28 @@ class DatabaseKind(GoogleKind):
 
     async def _new_statements(self, intent: Intent, write: PlannedWrite) -> list[str]:
         """The statements to carry out: of those that follow the ones on record, what the schema does not have yet."""
-        written = intent.resource.spec.get("ddl")
-        declared = [str(one) for one in written] if isinstance(written, list) else []
-        known = None if write.name == _FIRST else StoredState.of(intent.resource).secrets.get(str(_DDL))
+        following = _declared(intent.resource) if write.name == _FIRST else _following_recorded(intent)
         call = _statements_of(object_call(self.row, intent.location))
         body = await self.google.get(call)
         schema = {} if body is None else decode_response(_decoder, body, intent.location)
         there = {_significant(str(one)) for one in schema.get("statements") or ()}
-        following = declared if known is None else _following(declared, known, intent.resource.uid)
         return [one for one in following if _significant(one) not in there]
 
 
 def _statements_of(database: GoogleCall) -> GoogleCall:
     return replace(database, parts=(*database.parts, "ddl"))
+
+
+def _declared(resource: Resource) -> list[str]:
+    written = resource.spec.get("ddl")
+    return [str(one) for one in written] if isinstance(written, list) else []
+
+
+def _following_recorded(intent: Intent) -> list[str]:
+    """What follows the statements on record; all of them without a record."""
+    declared = _declared(intent.resource)
+    known = StoredState.of(intent.resource).secrets.get(str(_DDL))
+    return declared if known is None else _following(declared, known, intent.resource.uid)
 
 
 def _following(declared: list[str], known: str, uid: str) -> list[str]:
