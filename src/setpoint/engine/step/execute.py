@@ -90,9 +90,9 @@ async def execute_plan(
 
 
 def _sent_of(plan: Plan, pending: tuple[PlannedWrite, ...]) -> Plan:
-    """The plan with what of it was sent: a later step sends and records the rest."""
+    """The plan with what of it was sent: a later step sends and records the rest. A creation is recorded as a whole."""
     left = {change.path for write in pending for change in write.changes}
-    if not left:
+    if not left or plan.writes[0].action is Action.CREATE:
         return plan
     return replace(
         plan, writes=tuple(one for one in plan.writes if not one.changes or not {c.path for c in one.changes} <= left)
