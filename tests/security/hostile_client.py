@@ -13,7 +13,7 @@ import msgspec
 from setpoint.clients.google.application_default import TokenTransport
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings, item_name, list_pages
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.http_transport import HttpLimits, ResponseStream
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.credentials import ClusterIdentity
@@ -22,6 +22,7 @@ from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Endpoint, PageRequest
 from setpoint.clients.kubernetes.watch import WatchTimeouts, watch
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
+from setpoint.clients.response_bodies import decode_response
 from setpoint.errors import Bug, RemoteRefused, SetpointError
 from setpoint.replay.http_recording import HttpRecorder, HttpRecording
 from setpoint.replay.world_file import RecordedWorld, WorldHeader, pack_world, unpack_world

@@ -13,8 +13,9 @@ from aiohttp import web
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response, decode_tree
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.http_transport import MIB, HttpLimits, limits_from
+from setpoint.clients.response_bodies import decode_response, decode_tree
 from setpoint.errors import RemoteUnavailable, ResponseTooLarge, UserError
 from tests.clients.loopback_servers import Conversation, Handler, http_server, raw_server
 

@@ -19,8 +19,9 @@ import msgspec
 
 from setpoint import errors
 from setpoint.clients.foreign_errors import TransportError
-from setpoint.clients.http import DEFAULT_HEADERS, UNDECODABLE, request_tracer
+from setpoint.clients.http import DEFAULT_HEADERS, request_tracer
 from setpoint.clients.http_transport import MIB, HeldBytes, HttpLimits, ResponseBody
+from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.clients.transport.messages import ServerAddress
 from setpoint.clients.transport.opening import ServerRoute, UnixOpener
 from setpoint.clients.transport.pool import ConnectionPool

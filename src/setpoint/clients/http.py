@@ -13,14 +13,10 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-import msgspec
-
 from setpoint import __version__
 from setpoint.clients.fencing import FencedWrite, seconds_allowed
 from setpoint.clients.foreign_errors import (
-    LONGEST_REASON,
     TransportError,
-    foreign_text,
     transport_error,
 )
 from setpoint.clients.http_transport import (
@@ -40,8 +36,7 @@ from setpoint.clients.transport.opening import ServerRoute, TcpOpener, TlsOption
 from setpoint.clients.transport.pool import ConnectionPool
 from setpoint.clients.url_path import refuse_dot_segments
 from setpoint.core.values.deferred_dataclass import dataclass, replace
-from setpoint.core.values.json_limits import MAX_VALUES, excess_of, excess_of_values
-from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteUnavailable, ResponseTooLarge
+from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteUnavailable
 
 if TYPE_CHECKING:
     from setpoint.clients.request_tracing import RequestTracer
@@ -100,33 +95,6 @@ class HttpResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-# What a decoder raises for a body that is none of its type.
-UNDECODABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
-
-def decode_tree(decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Raw, what: object) -> T:
-    """See `decode_response`: a body without a type of its own, which is not nested too deeply."""
-    if excess := excess_of(bytes(body)):
-        raise RemoteUnavailable(f"{what}: the answer is not what it should be: it {excess}")
-    return decode_response(decoder, body, what)
-
-
-def decode_response(
-    decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Raw, what: object, values: float = MAX_VALUES
-) -> T:
-    """The body as its type. RemoteUnavailable when it is not: nothing can be concluded from such a response.
-
-    ResponseTooLarge when it would be too large as such.
-    """
-    if excess := excess_of_values(bytes(body), values):
-        raise ResponseTooLarge(f"{what}: the answer is not what it should be: it {excess}")
-    try:
-        return decoder.decode(body)
-    except UNDECODABLE as error:
-        why = foreign_text(str(error), longest=LONGEST_REASON)
-        raise RemoteUnavailable(f"{what}: the answer is not what it should be: {why}") from error
 
 
 async def send_authenticated(

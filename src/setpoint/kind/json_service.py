@@ -12,11 +12,12 @@ from msgspec import Struct
 
 from setpoint.clients.foreign_errors import error_summary
 from setpoint.clients.google.errors import is_not_found, retry_after
-from setpoint.clients.http import UNDECODABLE, HttpRequest, HttpResponse, decode_response, send_authenticated
+from setpoint.clients.http import HttpRequest, HttpResponse, send_authenticated
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
+from setpoint.clients.response_bodies import UNDECODABLE, decode_response
 from setpoint.clients.url_path import encode_query, join_path
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.deferred_dataclass import dataclass

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.clients.http import decode_tree
 from setpoint.clients.kubernetes.requests import FIRST_PAGE, Endpoint, ObjectSelector
+from setpoint.clients.response_bodies import decode_tree
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.errors import KindNotServed

@@ -57,7 +57,7 @@ class SettledObject(msgspec.Struct, frozen=True, omit_defaults=True):
 
         MISSING when its kind is not served as it was, and has to be looked up.
         """
-        from setpoint.clients.http import decode_tree
+        from setpoint.clients.response_bodies import decode_tree
         from setpoint.objects.recent_answers import RecentAnswer
 
         api_version, kind, namespace, name = names

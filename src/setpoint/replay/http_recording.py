@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from setpoint.clients.http import UNDECODABLE, HttpRequest, HttpResponse
+from setpoint.clients.http import HttpRequest, HttpResponse
+from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.clients.write_guard import is_capturing_writes
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.deferred_dataclass import dataclass

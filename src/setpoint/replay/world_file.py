@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.http import UNDECODABLE
+from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.core.values.canonical import MAX_DEPTH, canonical
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import excess_of

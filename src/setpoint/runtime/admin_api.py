@@ -40,7 +40,8 @@ from setpoint.clients.admin_api import (
     is_trusted_peer,
     require_small,
 )
-from setpoint.clients.http import UNDECODABLE, request_tracer
+from setpoint.clients.http import request_tracer
+from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.foreign_errors import error_summary
-from setpoint.clients.http import UNDECODABLE, HttpResponse
+from setpoint.clients.http import HttpResponse
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.clients.ratelimit.token_bucket import MAX_RETRY_AFTER
+from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.errors import (
     OperationRunning,
     RemoteConflict,

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_response
 from setpoint.errors import RemoteRefused
 
 

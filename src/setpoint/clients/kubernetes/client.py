@@ -12,7 +12,6 @@ from msgspec import Raw, Struct
 from setpoint.clients.foreign_errors import LONGEST_REASON, foreign_text
 from setpoint.clients.http import (
     DEFAULT_LIMITS,
-    UNDECODABLE,
     HttpClient,
     HttpInterceptor,
     HttpRequest,
@@ -41,6 +40,7 @@ from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import CallSlot, QuotaBudget, QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
+from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.clients.sockets import AddressPolicy
 from setpoint.clients.transport.messages import Headers
 from setpoint.core.values.deferred_dataclass import dataclass, replace

@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.clock import EventLoopClock, MonotonicClock
-from setpoint.clients.http import HttpResponse, decode_response
+from setpoint.clients.http import HttpResponse
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, version_path
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.errors import KindNotServed, RemoteUnavailable

@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.foreign_errors import error_summary
-from setpoint.clients.http import UNDECODABLE, HttpResponse, decode_response
+from setpoint.clients.http import HttpResponse
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
+from setpoint.clients.response_bodies import UNDECODABLE, decode_response
 from setpoint.errors import (
     AlreadyExists,
     HeldByOthers,

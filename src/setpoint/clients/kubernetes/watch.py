@@ -11,11 +11,12 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from setpoint.clients.http import DEFAULT_LIMITS, UNDECODABLE
+from setpoint.clients.http import DEFAULT_LIMITS
 from setpoint.clients.http_transport import HeldBytes, ResponseStream, too_large
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.errors import STATUS, ApiStatus, error_for_status, status_of_event
 from setpoint.clients.kubernetes.requests import ALL_OBJECTS, Endpoint, ObjectSelector, with_query
+from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.core.backoff import Backoff
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import decode_cut

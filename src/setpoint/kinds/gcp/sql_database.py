@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient
 from setpoint.clients.google.operations import sql_operation
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.overlay import Declared, EffectiveState, effective_state
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.constraints import Matches

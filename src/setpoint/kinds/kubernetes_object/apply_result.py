@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.clients.http import UNDECODABLE, decode_tree
 from setpoint.clients.kubernetes.watched_objects import ObjectVersion, version_of
+from setpoint.clients.response_bodies import UNDECODABLE, decode_tree
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange, redact_changes, redacted_change
 from setpoint.core.redaction import LAST_APPLIED_PATH

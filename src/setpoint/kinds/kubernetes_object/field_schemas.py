@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.clients.http import decode_response, decode_tree
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource
 from setpoint.clients.kubernetes.requests import Endpoint, version_path
+from setpoint.clients.response_bodies import decode_response, decode_tree
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES

@@ -6,9 +6,9 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from setpoint.clients.http import decode_tree
 from setpoint.clients.kubernetes.requests import ApiWriteOptions as Options
 from setpoint.clients.kubernetes.requests import DeleteOptions, DeletePropagation, Endpoint, PatchType
+from setpoint.clients.response_bodies import decode_tree
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, PlannedWrite
 from setpoint.core.unstructured import text_at

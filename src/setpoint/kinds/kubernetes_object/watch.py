@@ -11,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from setpoint.clients.http import decode_response
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, PageRequest, Representation
 from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventType, watch
@@ -21,6 +20,7 @@ from setpoint.clients.kubernetes.watched_objects import (
     WatchedObjects,
     version_of,
 )
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import Location

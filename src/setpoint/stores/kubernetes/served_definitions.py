@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from setpoint.clients.http import decode_response
 from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.core.values.json_types import JsonObject

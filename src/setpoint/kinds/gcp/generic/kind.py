@@ -11,7 +11,7 @@ from msgspec import Struct
 from setpoint.catalogue.index import is_preview
 from setpoint.catalogue.rows import KindFacts
 from setpoint.clients.google.client import GoogleClient
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.overlay import Declared, EffectiveState, effective_of_trees, effective_state
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.policy import FieldPolicy
@@ -83,7 +83,6 @@ from setpoint.kinds.gcp.shared.config_connector import (
     without_managed_label,
 )
 
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _SPEC: Final = Path(("spec",))
 # Lets an object be stopped for a change that needs it. It is kept running then, unless the spec says otherwise.
 DISABLE_ON_DESTROY: Final = "cnrm.cloud.google.com/disable-on-destroy"
@@ -260,7 +259,7 @@ class GoogleKind:
         digest = sha256_hex(body)
         if digest == known:
             return Unchanged()
-        found = decode_response(_decoder, body, location)
+        found = decode_object(body, location)
         return Absent() if is_absent(self.row, found) else self.present(found, location, digest)
 
     async def read(self, location: Location) -> bytes | None:
@@ -297,7 +296,7 @@ class GoogleKind:
 
     def read_item(self, item: bytes, location: Location) -> Present[GoogleObject] | None:
         """The object in a list."""
-        found = decode_response(_decoder, item, location)
+        found = decode_object(item, location)
         return None if is_absent(self.row, found) else self.present(found, location)
 
     def parent_kinds(self) -> Sequence[GroupKind]:
@@ -375,7 +374,7 @@ class GoogleKind:
         operation = None if answer is None else started_operation(self.row, "delete", answer, location)
         if operation is not None or not answer or not self.row.absent:
             return operation
-        found: dict[str, Any] = decode_response(_decoder, answer, location)
+        found = decode_object(answer, location)
         return Absent() if is_absent(self.row, found) else None
 
     async def _switch_off(self, request: GoogleRequest) -> bytes:

@@ -12,7 +12,7 @@ import msgspec
 from setpoint.catalogue.rows import KindFacts
 from setpoint.clients.google.calls import GoogleCall
 from setpoint.clients.google.client import GoogleClient, item_name
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object, decode_response
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import Location, Present
@@ -33,7 +33,6 @@ ANYWHERE: Final = "-"
 # Compute Engine has lists of their own for that.
 _AGGREGATED: Final = re.compile(r"(projects/[^/]+)/(?:regions|zones)/-/([^/]+)")
 _decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_any_object: Final = msgspec.json.Decoder(dict[str, Any])
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _places: Final = msgspec.json.Decoder(dict[str, dict[str, msgspec.Raw]])
 
@@ -95,11 +94,11 @@ def listed_location(row: KindFacts, item: bytes, scope: ListScope) -> Location:
 def listed_id(row: KindFacts, item: bytes, scope: ListScope) -> str:
     """The id of an object in a list: where a creation has it, if the list does too; else the last part of its name."""
     if fields := fields_of_id(row):
-        members = decode_response(_any_object, item, scope)
+        members = decode_object(item, scope)
         return "/".join(str(members.get(name, "")) for name in fields)
     found: Any = None
     if row.id.where == "body" and row.id.name != "name":
-        found = decode_response(_any_object, item, scope)
+        found = decode_object(item, scope)
         for step in row.id.name.split("."):
             found = found.get(step) if isinstance(found, dict) else None
     return (found if isinstance(found, str) and found else item_name(item, scope)).rpartition("/")[2]
@@ -135,7 +134,7 @@ def is_in(collection: str, scope: str) -> bool:
 
 def location_in_item(item: bytes, scope: str) -> Location:
     """The location that an item of a list tells itself; RemoteUnavailable for one that does not."""
-    members = decode_response(_any_object, item, scope)
+    members = decode_object(item, scope)
     for name in ("selfLink", "name"):
         found = relative_name(str(members.get(name) or ""))
         if "/" in found:

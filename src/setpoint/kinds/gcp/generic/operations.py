@@ -4,12 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from setpoint.catalogue.rows import KindFacts
 from setpoint.clients.google.calls import GoogleApi, GoogleCall
 from setpoint.clients.google.client import GoogleClient
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.engine.kind import Location, RemoteOperation
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 from setpoint.kinds.gcp.generic.equivalence import relative_name
@@ -17,7 +15,6 @@ from setpoint.kinds.gcp.generic.requests import api_of
 
 # A name becomes a path: nothing else is polled.
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9_.~-]+/)*operations/[A-Za-z0-9_.~-]+")
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def started_operation(row: KindFacts, verb: str, body: bytes, location: Location) -> RemoteOperation | None:
@@ -28,7 +25,7 @@ def started_operation(row: KindFacts, verb: str, body: bytes, location: Location
 
 def operation_in(sort: str, body: bytes, location: Location) -> RemoteOperation | None:
     """The operation of this sort that an answer names; None when there is none, or it is done already."""
-    answer = decode_response(_decoder, body, location)
+    answer = decode_object(body, location)
     name = _name(sort, answer, location)
     if not name or _is_done(answer, name):
         return None
@@ -93,5 +90,5 @@ async def finished_operation(
     body = await google.get(GoogleCall(api, tuple(operation.name.split("/"))))
     if body is None:
         return {}
-    answer: dict[str, Any] = decode_response(_decoder, body, operation.name)
+    answer = decode_object(body, operation.name)
     return answer if _is_done(answer, operation.name) else None

@@ -2,20 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
-
-import msgspec
+from typing import Any
 
 from setpoint.catalogue.rows import KindFacts, RetirementFacts
 from setpoint.clients.google.calls import GoogleCall
 from setpoint.clients.google.client import GoogleClient
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Location
 from setpoint.kinds.gcp.generic.lists import pages_at
 from setpoint.kinds.gcp.generic.requests import GoogleRequest, object_call, path_call, query_of
-
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def delete_method(row: KindFacts, spec: JsonObject) -> str | None:
@@ -48,7 +44,7 @@ async def retire(row: KindFacts, facts: RetirementFacts, location: Location, goo
     children = GoogleCall(call.service, (*call.parts, facts.collection))
     async for page in pages_at(children, facts.collection, google):
         for item in page:
-            child = decode_response(_decoder, item, location)
+            child = decode_object(item, location)
             if child.get("state") not in facts.done:
                 own = str(child.get("name", "")).rpartition("/")[2]
                 await google.post(GoogleCall(call.service, (*children.parts, own), method=facts.method), {})
@@ -56,8 +52,7 @@ async def retire(row: KindFacts, facts: RetirementFacts, location: Location, goo
 
 
 async def _clear(row: KindFacts, facts: RetirementFacts, location: Location, google: GoogleClient) -> None:
-    body = await google.get(object_call(row, location))
-    live = {} if body is None else decode_response(_decoder, body, location)
+    live = decode_object(await google.get(object_call(row, location)), location)
     members = [name for name in facts.clears if name in live]
     if members:
         await google.patch(object_call(row, location, {"updateMask": ",".join(members)}), {})

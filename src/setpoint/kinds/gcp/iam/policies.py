@@ -16,17 +16,14 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, GoogleTenant, item_name, list_pages
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import ProjectRefused, RemoteConflict, RemoteRefused, RemoteUnavailable, SetpointError
 from setpoint.kinds.gcp.iam.grants import Grant, changed_policy, grants_in
 from setpoint.kinds.gcp.iam.targets import PolicyTarget
 
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 # How often a change is tried while other writers are faster; the delays between grow from the first.
 _MOST_TRIES: Final = 5
 _FIRST_DELAY: Final = 0.05
@@ -316,8 +313,7 @@ class PolicyClient:
 
 
 def _document(answer: bytes, target: PolicyTarget) -> PolicyDocument:
-    found: dict[str, Any] = decode_response(_decoder, answer, target.name)
-    return PolicyDocument(found)
+    return PolicyDocument(decode_object(answer, target.name))
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from setpoint.clients.google.client import GoogleClient
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.overlay import EffectiveState, effective_state
 from setpoint.core.plan import PlannedWrite, PlanOptions
 from setpoint.core.schema.policy import FieldPolicy

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient
 from setpoint.clients.google.operations import SqlOperation, sql_operation
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.constraints import Matches
 from setpoint.core.values.deferred_dataclass import dataclass

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.clients.http import decode_response, decode_tree
+from setpoint.clients.response_bodies import decode_response, decode_tree
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.kind.typed_spec import Maybe
 

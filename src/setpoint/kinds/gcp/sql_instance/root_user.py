@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from setpoint.clients.google.client import GoogleClient
 from setpoint.clients.google.operations import SqlOperation, sql_operation
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_response
 from setpoint.engine.kind import Location
 from setpoint.errors import RemoteConflict
 from setpoint.kinds.gcp.sql_instance.requests import project_and_instance, users_call

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.kind import Location, ResolvedReferences, match_location

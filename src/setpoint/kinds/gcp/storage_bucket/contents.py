@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.values.json_limits import MAX_LIST_VALUES

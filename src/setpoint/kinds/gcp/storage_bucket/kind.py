@@ -12,7 +12,7 @@ from msgspec.structs import fields
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, item_name, list_pages
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.overlay import Declared, EffectiveState
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
 from setpoint.core.schema.policy import FieldPolicy

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Struct
 
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_response
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.kind.typed_spec import Maybe
 

@@ -6,12 +6,12 @@ network.
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from setpoint.clients.google.calls import GoogleApi, GoogleCall
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.plan import PlannedWrite
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.capabilities import ListScope
@@ -29,7 +29,6 @@ from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 _COMPUTE: Final = GoogleApi("compute.googleapis.com", "/compute/v1")
 _PROJECTS: Final = GoogleApi("cloudresourcemanager.googleapis.com", "/v1")
 _LOCATION: Final = re.compile(r"services/(?P<service>[^/]+)/connections/(?P<network>projects/(?P<project>[^/]+)/.+)")
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _RANGES: Final = "reservedPeeringRanges"
 
 
@@ -56,7 +55,7 @@ class ConnectionKind(GoogleKind):
         at = match_location(_LOCATION, location)
         network = await self._network(location)
         body = await self.google.get(self._call(at["service"], {"network": network}))
-        found = None if body is None else decode_response(_decoder, body, location).get("connections")
+        found = decode_object(body, location).get("connections")
         ours = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
         return msgspec.json.encode(ours[0]) if ours else None
 
@@ -100,7 +99,7 @@ class ConnectionKind(GoogleKind):
         if at["project"].isdecimal():
             return at["network"]
         body = await self.google.get(GoogleCall(_PROJECTS, ("projects", at["project"])))
-        number = None if body is None else decode_response(_decoder, body, location).get("projectNumber")
+        number = decode_object(body, location).get("projectNumber")
         if not number:
             raise RemoteRefused(f"the project {at['project']} cannot be read, and a network is named by its number")
         return f"projects/{number}/{at['network'].split('/', 2)[2]}"

@@ -8,16 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import msgspec
-
 from setpoint.clients.google.calls import GoogleCall
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Present, RemoteOperation
-from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
 from setpoint.errors import ImmutableFieldChanged
 from setpoint.kinds.gcp.generic.kind import GoogleKind
@@ -25,7 +22,6 @@ from setpoint.kinds.gcp.generic.operations import started_operation
 from setpoint.kinds.gcp.generic.requests import GoogleRequest, object_call
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _DDL: Final = Path(("spec", "ddl"))
 _RETENTION: Final = Path(("spec", "versionRetentionPeriod"))
 _STATEMENTS: Final = "updateDdl"
@@ -40,24 +36,22 @@ class DatabaseKind(GoogleKind):
     def sending(self, intent: Intent) -> PlanOptions:
         """Statements in a write of their own. A database with the dialect of PostgreSQL is created without any."""
         found = super().sending(intent)
-        found = replace(found, stages=(WriteStage(_STATEMENTS, (_DDL, _RETENTION)), *found.stages))
-        if not _is_postgresql(intent.resource):
-            return found
-        first = _FIRST if intent.resource.spec.get("ddl") else None
-        return replace(found, after_creation=(*found.after_creation, _RETENTION), follow_up=first)
+        stages = (WriteStage(_STATEMENTS, (_DDL, _RETENTION)), *found.stages)
+        if not _is_postgresql(intent):
+            return replace(found, stages=stages)
+        later, first = (*found.after_creation, _RETENTION), _FIRST if _declared(intent) else None
+        return replace(found, stages=stages, after_creation=later, follow_up=first)
 
     def creation_request(self, intent: Intent, wanted: JsonObject) -> GoogleRequest:
         """The request that creates the database, with its statements where the dialect has them there."""
         request = super().creation_request(intent, wanted)
         assert isinstance(request.body, Mapping)
         body = dict[str, Any](request.body)
-        statements, retention = body.pop("extraStatements", None) or [], body.pop("versionRetentionPeriod", None)
-        if retention:
-            statements = [*statements, _retention_statement(intent, retention)]
-        if _is_postgresql(intent.resource):
+        if _is_postgresql(intent):
+            body.pop("extraStatements", None)
             body["createStatement"] = body["createStatement"].replace("`", '"')
-        elif statements:
-            body["extraStatements"] = statements
+        elif body.pop("versionRetentionPeriod", None):
+            body["extraStatements"] = [*_declared(intent), _retention_statement(intent)]
         return replace(request, body=body)
 
     def check_update(self, intent: Intent, writes: Sequence[PlannedWrite], observed: Present[GoogleObject]) -> None:
@@ -75,43 +69,36 @@ class DatabaseKind(GoogleKind):
         paths = {change.path for change in write.changes}
         statements = await self._new_statements(intent, write) if write.name == _FIRST or paths - {_RETENTION} else []
         if _RETENTION in paths:
-            statements.append(_retention_statement(intent, str(intent.resource.spec.get("versionRetentionPeriod"))))
+            statements.append(_retention_statement(intent))
         if not statements:
             return None
-        call = _statements_of(object_call(self.row, intent.location))
-        answer = await self.send(GoogleRequest("PATCH", call, {"statements": statements}))
+        answer = await self.send(GoogleRequest("PATCH", self._schema(intent), {"statements": statements}))
         return started_operation(self.row, "update", answer, intent.location)
 
     async def _new_statements(self, intent: Intent, write: PlannedWrite) -> list[str]:
         """The statements to carry out: of those that follow the ones on record, what the schema does not have yet."""
-        following = _declared(intent.resource) if write.name == _FIRST else _following_recorded(intent)
-        call = _statements_of(object_call(self.row, intent.location))
-        body = await self.google.get(call)
-        schema = {} if body is None else decode_response(_decoder, body, intent.location)
+        following = _declared(intent) if write.name == _FIRST else _following_recorded(intent)
+        schema = decode_object(await self.google.get(self._schema(intent)), intent.location)
         there = {_significant(str(one)) for one in schema.get("statements") or ()}
         return [one for one in following if _significant(one) not in there]
 
+    def _schema(self, intent: Intent) -> GoogleCall:
+        database = object_call(self.row, intent.location)
+        return replace(database, parts=(*database.parts, "ddl"))
 
-def _statements_of(database: GoogleCall) -> GoogleCall:
-    return replace(database, parts=(*database.parts, "ddl"))
 
-
-def _declared(resource: Resource) -> list[str]:
-    written = resource.spec.get("ddl")
-    return [str(one) for one in written] if isinstance(written, list) else []
+def _declared(intent: Intent) -> list[str]:
+    return list(dict[str, Any](intent.resource.spec).get("ddl") or ())
 
 
 def _following_recorded(intent: Intent) -> list[str]:
-    """What follows the statements on record; all of them without a record."""
-    declared = _declared(intent.resource)
+    """What follows the statements on record, or all without one. ImmutableFieldChanged when others were changed."""
+    declared = _declared(intent)
     known = StoredState.of(intent.resource).secrets.get(str(_DDL))
-    return declared if known is None else _following(declared, known, intent.resource.uid)
-
-
-def _following(declared: list[str], known: str, uid: str) -> list[str]:
-    """What follows the statements with this digest. ImmutableFieldChanged when others were changed."""
+    if known is None:
+        return declared
     for count in range(len(declared), -1, -1):
-        if digest([uid, str(_DDL), declared[:count]]) == known:
+        if digest([intent.resource.uid, str(_DDL), declared[:count]]) == known:
             return declared[count:]
     raise ImmutableFieldChanged(
         f"{_DDL} can only have further statements at its end: the earlier ones were carried out. "
@@ -120,13 +107,13 @@ def _following(declared: list[str], known: str, uid: str) -> list[str]:
     )
 
 
-def _is_postgresql(resource: Resource) -> bool:
-    return resource.spec.get("databaseDialect") == "POSTGRESQL"
+def _is_postgresql(intent: Intent) -> bool:
+    return intent.resource.spec.get("databaseDialect") == "POSTGRESQL"
 
 
-def _retention_statement(intent: Intent, period: str) -> str:
-    own = intent.location.rpartition("/")[2]
-    if _is_postgresql(intent.resource):
+def _retention_statement(intent: Intent) -> str:
+    own, period = intent.location.rpartition("/")[2], intent.resource.spec["versionRetentionPeriod"]
+    if _is_postgresql(intent):
         return f"ALTER DATABASE \"{own}\" SET spanner.version_retention_period = '{period}'"
     return f'ALTER DATABASE `{own}` SET OPTIONS (version_retention_period="{period}")'
 

@@ -4,11 +4,9 @@ The location has the e-mail address, once it is known.
 """
 
 from dataclasses import field
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.capabilities import ListScope
@@ -31,7 +29,6 @@ from setpoint.kinds.gcp.generic.requests import api_of
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 from setpoint.kinds.gcp.generic.variants.made_ids import made_object
 
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _IDENTITIES: Final = "/identities/"
 # Between the name of an operation and the location of the service.
 _OF: Final = "~"
@@ -70,8 +67,7 @@ class IdentityKind(GoogleKind):
         request = creation(self.row, intent.location, wanted, intent.resource.spec)
         answer = await self.send(request)
         operation = started_operation(self.row, "create", answer, intent.location)
-        decoded: dict[str, Any] = decode_response(_decoder, answer, intent.location)
-        email = str(made_object(decoded).get("email") or "")
+        email = str(made_object(decode_object(answer, intent.location)).get("email") or "")
         if operation is not None:
             return RemoteOperation(f"{operation.name}{_OF}{intent.location}")
         if not email:

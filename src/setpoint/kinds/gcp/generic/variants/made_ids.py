@@ -5,11 +5,9 @@ from dataclasses import field, replace
 from http import HTTPStatus
 from typing import Any, Final
 
-import msgspec
-
 from setpoint.catalogue.rows import KindFacts
 from setpoint.clients.google.calls import GoogleCall
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.capabilities import ImportPlace, ListScope
@@ -41,7 +39,6 @@ from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 from setpoint.kinds.gcp.generic.variants.searches import ObjectSearch, key_digest
 from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL, resource_id
 
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _RESOURCE_ID: Final = "resourceID"
 _PARENT: Final = "parent"
 # Between the name of the operation of a creation and the uid of the resource.
@@ -164,7 +161,7 @@ class MadeIdKind(GoogleKind):
         try:
             async for page in listed_pages(self.row, self.google, ListScope(search.collection), parameters):
                 for item in page:
-                    body = decode_response(_decoder, item, search.collection)
+                    body = decode_object(item, search.collection)
                     if not is_absent(self.row, body):
                         yield made_id(body), body
         except RemoteRefused as error:
@@ -205,10 +202,7 @@ class MadeIdKind(GoogleKind):
             if error.status != HTTPStatus.BAD_REQUEST:
                 raise
             body = None
-        if body is None:
-            return {}
-        found: dict[str, Any] = decode_response(_decoder, body, location)
-        return found
+        return decode_object(body, location)
 
     def outputs(self, found: Mapping[str, Any], location: Location) -> JsonObject:
         """What the status shows, with the name and the id that the service made."""
@@ -232,8 +226,7 @@ class MadeIdKind(GoogleKind):
                 f"{error}. If that object is the one that is meant, write its id to spec.resourceID"
             ) from error
         operation = started_operation(self.row, "create", answer, intent.location)
-        decoded: dict[str, Any] = decode_response(_decoder, answer, intent.location)
-        body = made_object(decoded)
+        body = made_object(decode_object(answer, intent.location))
         if operation is not None:
             return RemoteOperation(f"{operation.name}{_OF}{search.uid}")
         if not made_id(body):

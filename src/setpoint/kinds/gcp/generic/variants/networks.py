@@ -2,12 +2,10 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from setpoint.clients.google.calls import GoogleCall
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.plan import PlannedWrite, PlanOptions
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Intent, Location, Present, RemoteOperation
@@ -18,7 +16,6 @@ from setpoint.kinds.gcp.generic.operations import started_operation
 from setpoint.kinds.gcp.generic.requests import object_call
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _WRITE: Final = "default routes"
 _ANYWHERE: Final = "0.0.0.0/0"
 
@@ -51,7 +48,7 @@ class NetworkKind(GoogleKind):
         routes = replace(own, parts=(*own.parts[:-2], "routes"))
         async for page in pages_at(routes, "items", self.google, limit="maxResults"):
             for item in page:
-                route: dict[str, Any] = decode_response(_decoder, item, network)
+                route = decode_object(item, network)
                 is_own = same_link(str(route.get("network", "")), network)
                 if is_own and route.get("destRange") == _ANYWHERE:
                     yield replace(routes, parts=(*routes.parts, str(route["name"])))

@@ -5,13 +5,13 @@ this process take turns on the parent, which has no version that a write could n
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from setpoint.catalogue.rows import InsideFacts
 from setpoint.clients.google.calls import GoogleCall
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.plan import PlannedWrite
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.capabilities import ListScope
@@ -25,8 +25,6 @@ from setpoint.kinds.gcp.generic.operations import started_operation
 from setpoint.kinds.gcp.generic.placement import segments
 from setpoint.kinds.gcp.generic.requests import api_of, update_members
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
-
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class PartKind(GoogleKind):
@@ -61,7 +59,7 @@ class PartKind(GoogleKind):
         body = await self.google.get(GoogleCall(api_of(self.row, location), self._parent(location)))
         if body is None:
             return None
-        found = decode_response(_decoder, body, location).get(self._inside.list)
+        found = decode_object(body, location).get(self._inside.list)
         return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:

@@ -3,12 +3,10 @@
 An annotation names the organization, as Config Connector has it.
 """
 
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from setpoint.clients.google.calls import GoogleCall
-from setpoint.clients.http import decode_response
+from setpoint.clients.response_bodies import decode_object
 from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.annotations import ORGANIZATION_ID
 from setpoint.core.values.json_types import JsonObject
@@ -23,7 +21,6 @@ from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 from setpoint.kinds.gcp.shared.config_connector import PROJECT_ANNOTATION, resource_id
 
 _AT: Final = f"metadata.annotations[{ORGANIZATION_ID!r}]"
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class RoleKind(GoogleKind):
@@ -59,8 +56,7 @@ class RoleKind(GoogleKind):
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | Written[GoogleObject] | None:
         """Creates the role; one that was deleted a short time ago is undeleted, and set to what is wanted."""
         call = object_call(self.row, intent.location)
-        body = await self.google.get(call)
-        found: dict[str, Any] = {} if body is None else decode_response(_decoder, body, intent.location)
+        found = decode_object(await self.google.get(call), intent.location)
         if not is_absent(self.row, found):
             return await GoogleKind.create(self, intent, wanted)
         await self.google.post(GoogleCall(call.service, call.parts, method="undelete"), {})
