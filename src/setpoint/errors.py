@@ -313,7 +313,11 @@ class StoreError(SetpointError):
 
 
 class WriteConflict(StoreError):
-    """Another writer was first (optimistic concurrency): read again, plan again."""
+    """Another writer was first (optimistic concurrency): read again, plan again. `begun` is what the step has sent."""
+
+    def __init__(self, message: str, begun: str = "") -> None:
+        super().__init__(message)
+        self.begun = begun
 
 
 class RevisionExpired(StoreError):

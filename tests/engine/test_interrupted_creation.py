@@ -1,4 +1,4 @@
-"""A creation by a step that ended before it could report it: the next step does."""
+"""A creation by a step that was stopped before its record: it is reported once."""
 
 import asyncio
 from contextlib import suppress
@@ -56,20 +56,14 @@ async def _write_events(harness: ContractHarness) -> list[str]:
     return [note.message for note in await harness.store.events(harness.ref) if note.reason in ("Created", "Updated")]
 
 
-def test_it_is_reported_as_created_by_the_step_that_finds_it() -> None:
-    (first, second), events = _run_steps(2)
+def test_it_is_on_record_once_whatever_comes_before_the_commit() -> None:
+    (first, *later), events = _run_steps(4)
 
     assert isinstance(first, Stopped)
-    assert isinstance(second, Settled)
-    assert [write.action for write in second.plan.writes] == [Action.CREATE]
-    assert events == ["created"]
-
-
-def test_it_is_reported_once() -> None:
-    outcomes, events = _run_steps(4)
-
-    assert [bool(one.plan.writes) for one in outcomes if isinstance(one, Settled)] == [True, False, False]
-    assert events == ["created"]
+    assert isinstance(first.error, WriteConflict)
+    assert first.error.begun == Action.CREATE
+    assert [one.plan.writes for one in later if isinstance(one, Settled)] == [(), (), ()]
+    assert events == ["created with spec.size, spec.mode"]
 
 
 def test_killed_after_any_await_a_creation_is_one_event_and_reported_until_it_is_on_record() -> None:

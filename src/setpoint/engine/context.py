@@ -22,6 +22,7 @@ from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in,
 from setpoint.engine.contention.intent_flips import NO_FLIPS
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS
+from setpoint.engine.contention.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.idle_cache import FoundObject, IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, Location, ResourceType, secret_fields_of
 from setpoint.engine.management import CookieLocation, Management, management_of
@@ -38,8 +39,8 @@ from setpoint.engine.state import (
     with_status_digest,
     without_status_digest,
 )
+from setpoint.engine.step.commit import commit_update
 from setpoint.engine.step.reports import NoReports, StepReporter, history_of_commit
-from setpoint.engine.step.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
 from setpoint.errors import DefinitionOutdated, ManifestInvalid
@@ -186,6 +187,8 @@ class StepContext:
     status_edited: bool = False
     # Whether the claim that was announced does not count.
     withdraws_claim: bool = False
+    # What this step has sent, as the action of its plan: that comes on record, whatever is written to the resource.
+    sent: str = ""
 
     @property
     def management(self) -> Management:
@@ -277,9 +280,7 @@ class StepContext:
         update = ResourceUpdate(
             status=status, finalizers=self.finalizers, annotations=annotations, events=events, history=history
         )
-        after = await self.engine.store.update(self.resource, update)
-        assert after is not None, "a finalizer is only added here"
-        self.engine.leave_status(after)
+        after = await commit_update(self.resource, update, self.engine, self.sent)
         return await replace(self, resource=after, finalizers=None)._without_cookie_annotation()
 
     def _is_recorded(self, status: JsonObject) -> bool:
@@ -294,10 +295,7 @@ class StepContext:
         if not self._is_annotation_left:
             return self
         removal = ResourceUpdate(annotations={COOKIE_ANNOTATION: None})
-        after = await self.engine.store.update(self.resource, removal)
-        assert after is not None, "no finalizer is removed here"
-        self.engine.leave_status(after)
-        return replace(self, resource=after)
+        return replace(self, resource=await commit_update(self.resource, removal, self.engine))
 
     @property
     def _is_annotation_left(self) -> bool:

@@ -18,7 +18,7 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
-from setpoint.errors import OperationRunning, SetpointError
+from setpoint.errors import OperationRunning, SetpointError, WriteConflict
 from setpoint.library.command_document import (
     CommandDocument,
     DependantData,
@@ -149,8 +149,9 @@ class CommandRecord:
 
     def _summary_of(self, ref: ResourceRef, outcome: StepOutcome) -> OutcomeSummary:
         """The summary of an outcome. The end of an operation counts as the action that it was started for."""
-        if isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning) and outcome.error.begun:
-            self._begun[ref] = outcome.error.begun
+        error = outcome.error if isinstance(outcome, Stopped) else None
+        if isinstance(error, OperationRunning | WriteConflict) and error.begun:
+            self._begun[ref] = error.begun
         if isinstance(outcome, Gone) and ref in self.gone:
             return self.gone[ref]
         state = summarize_outcome(outcome)

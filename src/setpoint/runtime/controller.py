@@ -10,6 +10,7 @@ from typing import Final
 
 from setpoint.clients.ratelimit.fair_queue import Caller, ConcurrencyLimit, current_caller
 from setpoint.engine.capabilities import SupportsList, SupportsWatch
+from setpoint.engine.contention.status_edits import LeftStatus
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, jittered_resync
@@ -17,7 +18,6 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.observe import IDLE, idle_step
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
-from setpoint.engine.step.status_edits import LeftStatus
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,

@@ -15,11 +15,11 @@ from setpoint.core.values.deferred_dataclass import replace
 from setpoint.core.values.durations import rfc3339
 from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.contention.operation_queue import OperationQueues
+from setpoint.engine.contention.status_edits import StatusEdits
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.ports import DefinedStore, unserved_kinds
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.status_edits import StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import SetpointError

@@ -40,7 +40,7 @@ from setpoint.engine.requeue import NOT_READY_SECONDS
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.change_cause import ChangeCause, flips_after, report_drift, write_cause
-from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_record
+from setpoint.engine.step.finish import as_observed_plan, begun_action, plan_paused, step_record
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
@@ -204,7 +204,8 @@ async def _settle(context: StepContext, owner: Owner, planned: OwnerPlan, made: 
     """Writes status, state and events in one commit; with an error, the reason why the rest was not done."""
     before, error = context.resource, planned.children.error
     observation = replace(planned.observation, live={**planned.observation.live, **made})
-    context = replace(context, state=_state_after(context, planned, observation))
+    sent = begun_action(planned.plan) if made else ""
+    context = replace(context, state=_state_after(context, planned, observation), sent=sent)
     due_children = _reconciled_children(context, planned)
     if error is not None:
         outputs = owner_outputs(context, planned, None)

@@ -136,7 +136,7 @@ def may_resume_deletion(context: KindStepContext) -> bool:
 async def _delete(context: KindStepContext, location: Location, observed: Present[Any]) -> StepOutcome:
     answer = await _send_delete(context, location, observed, _DELETION)
     if isinstance(answer, RemoteOperation):
-        context = replace(context, state=replace(context.state, operation=answer))
+        context = replace(context, state=replace(context.state, operation=answer), sent=Action.DELETE)
         await stop_for_operation(answer, context)
     context.leave_scope()
     stays = isinstance(context.kind, SupportsRetirement) and context.kind.stays_when_deleted()

@@ -72,7 +72,7 @@ async def execute_plan(
         await _keep_issued(answer, context)
         operation = answer if isinstance(answer, RemoteOperation) else None
         state = _after_sending(context.state, planned.plan, intent, operation)
-        context = replace(context, state=replace(state, flips=flips))
+        context = replace(context, state=replace(state, flips=flips), sent=context.sent or write.action)
         if operation is not None:
             await _stop_with_record(operation, context, _sent_of(first, planned.plan.writes[1:]))
         first = _with_answer(first, answer, intent, observed, context)
@@ -347,6 +347,7 @@ async def send_follow_up(
     report = ReportedWrite(StepSubject.of(context), Action.CREATE, str(intent.location), follow_up.write.name)
     with context.engine.reporter.writing([report]):
         answer = await context.kind.update(intent, desired_tree(intent, observed, context), follow_up.write, observed)
+    context = replace(context, sent=context.sent or follow_up.write.action)
     if isinstance(answer, RemoteOperation):
         await stop_for_operation(answer, replace(context, state=replace(context.state, operation=answer)))
     return await replace(context, state=follow_up.state).save_state()
