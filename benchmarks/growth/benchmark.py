@@ -13,7 +13,7 @@ import click
 
 from benchmarks.comparison import BenchmarkSettings, WrongResult
 from benchmarks.growth.exponents import exponents
-from benchmarks.growth.fleet_usage import FleetUsage
+from benchmarks.growth.fleet_usage import QUEUE, FleetUsage
 from benchmarks.growth.phases import OUTAGE_PHASES, Phase
 from benchmarks.growth.plots import write_plots
 from benchmarks.growth.replica_process import ReplicaJob, run_replica
@@ -101,7 +101,9 @@ def measurements(fleets: Sequence[FleetUsage]) -> Iterator[Measurement]:
         alike = list(group)
         for name in alike[0].quantities:
             values = [(fleet.count, fleet.quantities[name].value) for fleet in alike if name in fleet.quantities]
-            yield from exponents(f"{processes}, {name}", values)
+            # A queue that is shorter than this is empty as soon as each worker has taken one.
+            least = WORKERS * alike[0].number if name.endswith(QUEUE) else 0
+            yield from exponents(f"{processes}, {name}", values, least)
 
 
 def _log(line: str) -> None:

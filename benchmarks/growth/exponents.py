@@ -18,14 +18,16 @@ class GrowthExponent(Measurement):
     limit: float = 1.0
 
 
-def exponents(quantity: str, sizes: Sequence[tuple[int, float]]) -> Iterator[GrowthExponent]:
-    """The exponents between consecutive sizes, given the value at each; none from a value of zero on."""
+def exponents(quantity: str, sizes: Sequence[tuple[int, float]], least: float = 0) -> Iterator[GrowthExponent]:
+    """The exponents between consecutive sizes, given the value at each; none from a value of zero on.
+
+    A value below `least` counts as that: there, it does not depend on the size.
+    """
     for (few, before), (many, after) in pairwise(sizes):
         if before > 0 and after > 0:
+            power = exponent((few, max(before, least)), (many, max(after, least)))
             name = f"{quantity}: {few:,} to {many:,}"
-            yield GrowthExponent(
-                SUBJECT, name, exponent((few, before), (many, after)), Unit.EXPONENT, limit=n_log_n(few, many)
-            )
+            yield GrowthExponent(SUBJECT, name, power, Unit.EXPONENT, limit=n_log_n(few, many))
 
 
 def exponent(few: tuple[int, float], many: tuple[int, float]) -> float:

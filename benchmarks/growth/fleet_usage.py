@@ -10,6 +10,7 @@ from benchmarks.scenarios import Unit
 
 MEMORY: Final = "memory at the peak, beyond that without resources"
 LARGEST: Final = "memory at the peak, largest process"
+QUEUE: Final = "longest queue"
 BLOCK: Final = "longest block of the event loop"
 # Phases that end when everything is in sync; the others last as long as they are told to.
 OPEN_PHASES: Final = (Phase.RESTART, Phase.DRIFT, Phase.RECOVERY)
@@ -75,7 +76,7 @@ class FleetUsage:
             counts = {
                 "requests": sum(one.requests for one in used),
                 "requests in the busiest second": sum(one.requests_peak for one in used),
-                "longest queue": sum(one.depth for one in used),
+                QUEUE: sum(one.depth for one in used),
             }
             for name, count in counts.items():
                 yield f"{phase}: {name}", Quantity(self._share * count, Unit.NUMBER)

@@ -43,6 +43,9 @@ class Phase(StrEnum):
     RECOVERY = "recovery"
 
 
+# When a phase begins at the earliest, in seconds since the start: a fleet of any size is at the same point of its
+# resyncs then, of which an outage meets the more the later it is.
+_BEGINNINGS: Final = {Phase.REST: 300.0, Phase.DRIFT: 300.0 + REST_SECONDS, Phase.OUTAGE: 1_800.0}
 # Most of the CPU time of a fleet, as what fails is tried again and again.
 OUTAGE_PHASES: Final = (Phase.OUTAGE, Phase.RECOVERY)
 
@@ -113,10 +116,11 @@ class SimulatedReplica:
             Phase.OUTAGE: self._outage,
             Phase.RECOVERY: self._recovery,
         }
-        usage = {}
+        usage, start = {}, self._clock.monotonic()
         for phase, run in phases.items():
             if phase not in wanted:
                 continue
+            await self._clock.sleep(max(0.0, start + _BEGINNINGS.get(phase, 0.0) - self._clock.monotonic()))
             usage[phase] = await self._measured(run)
             click.echo(f"  {phase}: {usage[phase]}", err=True)
         sampling.cancel()

@@ -247,3 +247,11 @@ def test_the_report_for_programs_has_the_limit_of_each_exponent(report: tuple[Re
 
     limits = {one["limit"] for one in readings if one["subject"] == "growth: exponents"}
     assert limits == {n_log_n(10, 20)}
+
+
+@given(st.floats(0.01, 20), st.floats(20, 1e6))
+def test_what_is_shorter_than_the_workers_counts_as_long_as_they_are_many(short: float, long: float) -> None:
+    (found,) = exponents("longest queue", [(1_000, short), (10_000, long)], least=20)
+    (same,) = exponents("longest queue", [(1_000, 20), (10_000, long)])
+
+    assert found == same
