@@ -101,9 +101,9 @@ class SimulatedReplica:
         self._depth = 0
 
     @property
-    def _controller(self) -> Controller:
-        (controller,) = self._manager.controllers.values()
-        return controller
+    def _controllers(self) -> Collection[Controller]:
+        """That of buckets, once the first of them is known."""
+        return self._manager.controllers.values()
 
     async def run_phases(self, wanted: Collection[Phase]) -> dict[Phase, PhaseUsage]:
         """The wanted phases, in their order."""
@@ -149,7 +149,7 @@ class SimulatedReplica:
 
     async def _restart(self) -> None:
         """Until every resource of its shards was seen in sync."""
-        await self._until(lambda: self._controller.convergence.seen >= self._own, _RESTART_POLL_SECONDS)
+        await self._until(lambda: self._seen >= self._own, _RESTART_POLL_SECONDS)
 
     async def _rest(self) -> None:
         await self._clock.sleep(REST_SECONDS)
@@ -179,7 +179,7 @@ class SimulatedReplica:
 
     async def _recovery(self) -> None:
         """Until no resource is left that failed last time."""
-        await self._until(lambda: not self._controller.last_errors)
+        await self._until(lambda: not self._failing)
 
     async def _until(self, holds: Callable[[], bool], poll: float = _POLL_SECONDS) -> None:
         end = self._clock.monotonic() + _LONGEST
@@ -201,14 +201,23 @@ class SimulatedReplica:
 
     def _read(self) -> None:
         self._depth = max(self._depth, self._queue_depth)
-        failing = len(self._controller.last_errors)
+        failing = self._failing
         queued = self._queue_depth - failing
         self.samples.append(Sample(self._clock.monotonic(), queued, failing, self._service.requests))
 
     @property
     def _queue_depth(self) -> int:
         """The keys in the queue, and the resources that failed last time: most of these wait for their next try."""
-        return sum(self._controller.queue.snapshot().depth.values()) + len(self._controller.last_errors)
+        queues = (one.queue.snapshot() for one in self._controllers)
+        return sum(sum(queue.depth.values()) for queue in queues) + self._failing
+
+    @property
+    def _seen(self) -> int:
+        return sum(one.convergence.seen for one in self._controllers)
+
+    @property
+    def _failing(self) -> int:
+        return sum(len(one.last_errors) for one in self._controllers)
 
 
 def reset_peak_memory() -> None:

@@ -99,6 +99,11 @@ class ListResyncHarness:
         return controller.list_resync
 
     @property
+    def running_listings(self) -> int:
+        """How many run now; none before the kind has a controller."""
+        return self.list_resync.running_listings if self.harness.manager.controllers else 0
+
+    @property
     def listings(self) -> list[tuple[str, int]]:
         """The result of each listing, and how many resyncs it saved."""
         return self.harness.metrics.listings

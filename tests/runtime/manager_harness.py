@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from setpoint.engine.context import EngineContext
-from setpoint.engine.kind import Absent, Location, Present, Unchanged
+from setpoint.engine.kind import Absent, Location, Present, ResourceType, Unchanged
 from setpoint.engine.metrics import StepCount
 from setpoint.engine.ports import Store
 from setpoint.engine.references import is_ready
@@ -53,6 +53,9 @@ class RecordingMetrics:
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         self.steps.append((outcome, decision))
+
+    def add_kind(self, kind: ResourceType) -> None:
+        """Nothing of a kind is recorded."""
 
     def converged(self, kind: str, seconds: float) -> None:
         self.convergences.append(seconds)

@@ -38,6 +38,20 @@ def manager_view(*kinds: GadgetKind) -> ManagerView:
     return view
 
 
+def watched(*kinds: GadgetKind) -> Telemetry:
+    """The telemetry of a manager of these kinds, which all have resources."""
+    telemetry, view = Telemetry(), manager_view(*kinds)
+    watch(telemetry, view)
+    return telemetry
+
+
+def watch(telemetry: Telemetry, view: ManagerView) -> None:
+    """The telemetry watches the manager and its controllers."""
+    telemetry.watch(view)
+    for kind in sorted(view.engine.kinds.values(), key=lambda one: one.name):
+        telemetry.add_kind(kind)
+
+
 def resource(name: str, *, kind: str = "Gadget", ready: str = "True") -> Resource:
     """A resource with that Ready condition."""
     status: Json = {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": ready}]}

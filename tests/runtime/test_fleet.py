@@ -69,8 +69,7 @@ def test_each_resource_is_reconciled_by_the_holder_of_its_shard_and_queued_nowhe
 
 
 def _adds(fleet: Fleet, name: str) -> int:
-    (controller,) = fleet.processes[name].manager.controllers.values()
-    return controller.queue.snapshot().adds
+    return sum(one.queue.snapshot().adds for one in fleet.processes[name].manager.controllers.values())
 
 
 def test_a_standby_takes_over_from_a_killed_leader_and_reconciles_everything() -> None:

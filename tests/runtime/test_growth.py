@@ -262,11 +262,10 @@ def test_other_tasks_have_their_turn_while_the_resources_of_gained_shards_are_qu
         engine = EngineContext(store, clock, {(kind.group, kind.name): kind}, metrics=metrics)
         manager = Manager(engine, metrics, workers=1, replica=ControllerReplica(store, clock, "one", 4))
         running = asyncio.create_task(manager.run())
-        (controller,) = manager.controllers.values()
         adds = [0]
         while adds[-1] < count:
             await asyncio.sleep(0)
-            adds.append(controller.queue.snapshot().adds)
+            adds.append(sum(one.queue.snapshot().adds for one in manager.controllers.values()))
         manager.stop()
         await running
         return adds

@@ -211,11 +211,11 @@ def test_a_shutdown_cancels_a_running_listing() -> None:
 
             listed.kind.before_page = never
             await listed.harness.clock.sleep(400)
-            assert listed.list_resync.running_listings == 1
+            assert listed.running_listings == 1
             stopped_at = listed.harness.clock.monotonic()
         # No step was in work: nothing had to be waited for.
         assert listed.harness.clock.monotonic() == stopped_at
-        assert listed.list_resync.running_listings == 0
+        assert listed.running_listings == 0
         assert listed.listings == []
 
     run(main())
@@ -236,7 +236,7 @@ def test_a_process_killed_anywhere_in_its_first_listing_writes_nothing() -> None
             await _cut(task)
             assert listed.harness.service.objects == objects
             assert await _revisions(listed) == before
-            assert listed.list_resync.running_listings == 0
+            assert listed.running_listings == 0
             turns += 1
         assert turns > 10
 
@@ -254,7 +254,7 @@ def test_after_a_kill_anywhere_in_a_later_listing_the_next_process_corrects_the_
             listed.harness.service.objects["a-007"]["size"] = 9
             await _next_page(listed)
             await _turn(turns)
-            is_over = not listed.list_resync.running_listings and listed.harness.service.objects["a-007"]["size"] == 1
+            is_over = not listed.running_listings and listed.harness.service.objects["a-007"]["size"] == 1
             await _cut(task)
             following = new_list_harness(listed)
             async with running(following.harness):

@@ -24,7 +24,7 @@ from tests.clients.manual_time import ManualClock
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import GROUP, GadgetKind, Service, gadget_ref
 from tests.runtime.list_resync_harness import ListedKind
-from tests.runtime.monitored_manager import ManagerView, manager_view, resource
+from tests.runtime.monitored_manager import ManagerView, manager_view, resource, watch
 
 RECORDED = Path(__file__).with_name("metrics_exposition.txt")
 REQUESTS = {("GET", "sql.example", "200"): 3, ("GET", "sql.example", "<error>"): 1}
@@ -56,7 +56,7 @@ async def _page() -> str:
     )
     view.replica = ControllerReplica(MemoryStore(FakeClock(), lambda: "uid"), FakeClock(), "one", 2)
     telemetry = Telemetry([await _budgets()], [REQUESTS])
-    telemetry.watch(view)
+    watch(telemetry, view)
     for outcome, decision, seconds in STEPS:
         telemetry.step_finished("Gadget", outcome, decision, seconds)
     for count in (TERMINAL_ERRORS, BUGS):

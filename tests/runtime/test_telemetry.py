@@ -23,7 +23,7 @@ from tests.clients.manual_time import ManualClock
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GROUP, GadgetKind, Service, gadget_ref
 from tests.runtime.list_resync_harness import ListedKind
-from tests.runtime.monitored_manager import manager_view, resource
+from tests.runtime.monitored_manager import manager_view, resource, watch, watched
 
 OPEN_METRICS = "application/openmetrics-text;version=1.0.0"
 
@@ -108,8 +108,7 @@ def test_a_step_in_sync_is_a_cookie_hit_and_any_other_a_miss() -> None:
 
 
 def test_a_kind_without_cookies_has_neither_hits_nor_misses() -> None:
-    telemetry = Telemetry()
-    telemetry.watch(manager_view(GadgetKind(Service()), GadgetKind(Service(), Reconciliation.STATELESS, name="Plain")))
+    telemetry = watched(GadgetKind(Service()), GadgetKind(Service(), Reconciliation.STATELESS, name="Plain"))
     telemetry.step_finished("Plain", "settled", "differs", 0.1)
 
     assert _read_samples(telemetry, "setpoint_cookie_checks_total") == {("Gadget", "hit"): 0.0, ("Gadget", "miss"): 0.0}
@@ -142,8 +141,7 @@ def test_drift_and_convergence_have_their_own_buckets() -> None:
 
 
 def test_every_series_of_a_kind_starts_at_zero() -> None:
-    telemetry = Telemetry()
-    telemetry.watch(manager_view(GadgetKind(Service())))
+    telemetry = watched(GadgetKind(Service()))
 
     page = _page(telemetry)
 
@@ -155,8 +153,7 @@ def test_every_series_of_a_kind_starts_at_zero() -> None:
 
 
 def test_a_resync_saved_by_a_list_counts_as_in_sync_and_not_as_a_step() -> None:
-    telemetry = Telemetry()
-    telemetry.watch(manager_view(ListedKind(Service())))
+    telemetry = watched(ListedKind(Service()))
     telemetry.listed("Gadget", "complete", 20)
     telemetry.listed("Gadget", "refused", 0)
 
@@ -171,9 +168,7 @@ def test_a_resync_saved_by_a_list_counts_as_in_sync_and_not_as_a_step() -> None:
 
 
 def test_only_kinds_that_can_be_listed_have_listing_series() -> None:
-    listed, unlisted = Telemetry(), Telemetry()
-    listed.watch(manager_view(ListedKind(Service())))
-    unlisted.watch(manager_view(GadgetKind(Service())))
+    listed, unlisted = watched(ListedKind(Service())), watched(GadgetKind(Service()))
 
     endings = {ending for ending, _ in _read_samples(listed, "setpoint_listings_total")}
     assert endings == {"complete", "useless", "refused", "unavailable", "broken"}
@@ -185,7 +180,7 @@ def test_only_kinds_that_can_be_listed_have_listing_series() -> None:
 
 def test_the_series_of_a_queue_have_the_name_of_its_controller() -> None:
     telemetry, view = Telemetry(), manager_view(GadgetKind(Service()))
-    telemetry.watch(view)
+    watch(telemetry, view)
     queue = view.controllers[GROUP, "Gadget"].queue
     queue.add(gadget_ref("a"), Priority.EDIT, "")
     queue.add(gadget_ref("b"), Priority.RESYNC, "")
@@ -200,8 +195,7 @@ def test_the_series_of_a_queue_have_the_name_of_its_controller() -> None:
 
 
 def test_queue_metrics_have_the_types_and_labels_of_controller_runtime() -> None:
-    telemetry = Telemetry()
-    telemetry.watch(manager_view(GadgetKind(Service())))
+    telemetry = watched(GadgetKind(Service()))
 
     queue = [one for one in _page(telemetry) if one.name.startswith(("workqueue_", "setpoint_workqueue_"))]
 
@@ -222,7 +216,7 @@ def test_queue_metrics_have_the_types_and_labels_of_controller_runtime() -> None
 
 def test_resources_are_counted_by_kind_and_readiness_without_those_of_other_kinds() -> None:
     telemetry, view = Telemetry(), manager_view(GadgetKind(Service()))
-    telemetry.watch(view)
+    watch(telemetry, view)
     for one in (resource("a"), resource("b"), resource("c", ready="False"), resource("d", kind="Other")):
         view.index.put(one)
 
@@ -231,7 +225,7 @@ def test_resources_are_counted_by_kind_and_readiness_without_those_of_other_kind
 
 def test_the_resource_counts_follow_the_index() -> None:
     telemetry, view = Telemetry(), manager_view(GadgetKind(Service()))
-    telemetry.watch(view)
+    watch(telemetry, view)
     for one in (resource("a", ready="False"), resource("b", ready="False"), resource("a"), resource("b")):
         view.index.put(one)
     view.index.drop(gadget_ref("b"))

@@ -4,11 +4,10 @@ To count something else that steps do: define a `StepCount`, add it to `STEP_COU
 where it happens. The metrics page shows it from the first step of a kind on.
 """
 
-from collections.abc import Iterable
 from typing import Final, Protocol
 
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.engine.kind import AnyKind, Reconciliation
+from setpoint.engine.kind import Reconciliation, ResourceType
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,6 @@ class NoMetrics:
         """See StepMetrics."""
 
 
-def stateless_kinds(kinds: Iterable[AnyKind]) -> frozenset[str]:
-    """The names of the kinds without cookies: their steps neither hit nor miss one."""
-    return frozenset(kind.name for kind in kinds if kind.reconciliation is Reconciliation.STATELESS)
+def is_stateless(kind: ResourceType) -> bool:
+    """Whether it is a kind without cookies: its steps neither hit nor miss one."""
+    return getattr(kind, "reconciliation", None) is Reconciliation.STATELESS

@@ -21,6 +21,7 @@ from setpoint.app import (
 from setpoint.clients.admin_api import DeclareRequest, ResourceName, prepare_socket, remove_socket
 from setpoint.clients.http import HttpInterceptor
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_mapping import restricted
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.metrics import StepMetrics
 from setpoint.engine.resource import Resource, ResourceRef
@@ -77,9 +78,7 @@ class Controllers:
     ) -> "Controllers":
         """The controllers of an opened store; `metrics` counts steps in front of the telemetry."""
         names = select_kinds(options.kinds, opened.engine.resource_types)
-        # Only those that are reconciled here are loaded.
-        kinds = {name: opened.engine.kinds[name] for name in opened.engine.kinds if name in names}
-        owners = {name: opened.engine.owners[name] for name in opened.engine.owners if name in names}
+        kinds, owners = restricted(opened.engine.kinds, names), restricted(opened.engine.owners, names)
         engine = replace(
             opened.engine, kinds=kinds, owners=owners, metrics=metrics or telemetry, reporter=reporter or StepLog()
         )

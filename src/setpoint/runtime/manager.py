@@ -93,18 +93,9 @@ class Manager:
             operations=OperationQueues(lambda ref: self._enqueue(ref, OPERATION_TURN)),
         )
         self.replica, self.phase = replica, Phase.STARTING
-        self.controllers = {
-            key: Controller(
-                engine.resource_types[key],
-                self.engine,
-                self.index,
-                workers=workers,
-                metrics=metrics,
-                stop=self._stop_because,
-                replica=replica,
-            )
-            for key in sorted(engine.resource_types)
-        }
+        # Of the kinds with resources: each is made for the first one.
+        self.controllers: dict[GroupKind, Controller] = {}
+        self._workers, self._metrics, self._resource_types = workers, metrics, engine.resource_types
         # Without fences, for what is only read.
         self._store = engine.store
         self._informer = Informer(engine.store, self.index, engine.clock, self.handle_event)
@@ -112,6 +103,7 @@ class Manager:
         self._because: SetpointError | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._group: asyncio.TaskGroup | None = None  # set by `run`
+        self._are_started = False
         self._changed_namespaces, self._is_looking_at_namespaces = set[str](), False
 
     @property
@@ -170,9 +162,8 @@ class Manager:
         """
         if self.observer is not None:
             self.observer(event)
-        controller = self.controllers.get((event.ref.group, event.ref.kind))
-        if controller is not None:
-            controller.handle_event(event)
+        if self._is_reconciled(event.ref):
+            self._controller_of(event.ref.group_kind).handle_event(event)
         if affects_dependants(event):
             self._handle_dependants(event)
         if event.owners and affects_owners(event):
@@ -180,6 +171,33 @@ class Manager:
                 self._enqueue(ref, trigger_for_dependants(event))
         self._handle_released_claims(event)
         self._handle_tenancy(event)
+
+    def _is_reconciled(self, ref: ResourceRef) -> bool:
+        return ref.group_kind in self.controllers or ref.group_kind in self._resource_types
+
+    def _controller_of(self, key: GroupKind) -> Controller:
+        """The controller of a kind; one that is new runs at once if the others do."""
+        if key not in self.controllers:
+            kind = self._resource_types[key]
+            self._metrics.add_kind(kind)
+            self.controllers[key] = Controller(
+                kind,
+                self.engine,
+                self.index,
+                workers=self._workers,
+                metrics=self._metrics,
+                stop=self._stop_because,
+                replica=self.replica,
+            )
+            if self._are_started:
+                self._start_controller(self.controllers[key])
+            if self.phase is Phase.DRAINING:
+                self.controllers[key].shut_down()
+        return self.controllers[key]
+
+    def _start_controller(self, controller: Controller) -> None:
+        assert self._group is not None, "`run` has to go on"
+        self._tasks.append(self._group.create_task(controller.run(), name=controller.name))
 
     def _handle_dependants(self, event: ResourceEvent) -> None:
         for ref in self.index.dependants_of(event.ref):
@@ -195,13 +213,13 @@ class Manager:
     def _enqueue_because(self, ref: ResourceRef, event: ResourceEvent) -> None:
         trigger = FOREIGN_CHANGE if self.engine.is_foreign(event.ref, ref) else trigger_for_dependants(event)
         if event.after is not None and event.after.is_deleting:
-            self.controllers[ref.group_kind].enqueue_as_blocked(ref, trigger)
+            self._controller_of(ref.group_kind).enqueue_as_blocked(ref, trigger)
         else:
             self._enqueue(ref, trigger)
 
     def _is_deleting(self, ref: ResourceRef) -> bool:
         entry = self.index.get(ref)
-        return entry is not None and entry.is_deleting and ref.group_kind in self.controllers
+        return entry is not None and entry.is_deleting and self._is_reconciled(ref)
 
     def _handle_tenancy(self, event: ResourceEvent) -> None:
         """What tenants were given may have changed: by a grant, or by an administrator."""
@@ -212,7 +230,7 @@ class Manager:
             self._handle_namespace(event)
 
     def _enqueue(self, ref: ResourceRef, trigger: ReconcileTrigger) -> None:
-        self.controllers[ref.group_kind].enqueue(ref, trigger)
+        self._controller_of(ref.group_kind).enqueue(ref, trigger)
 
     def _handle_released_claims(self, event: ResourceEvent) -> None:
         before = () if event.before is None else event.before.claim_keys
@@ -253,7 +271,7 @@ class Manager:
         refs = tuple(self.index)
         for start in range(0, len(refs), REFS_BEFORE_YIELD):
             for ref in filter(is_wanted, refs[start : start + REFS_BEFORE_YIELD]):
-                if ref.group_kind in self.controllers:
+                if self._is_reconciled(ref):
                     self._enqueue(ref, trigger)
             await asyncio.sleep(0)
             if self._stopping.is_set():
@@ -284,14 +302,16 @@ class Manager:
 
     async def _become_ready(self, group: asyncio.TaskGroup) -> None:
         await self.synced()
-        self._tasks += [group.create_task(one.run(), name=one.name) for one in self.controllers.values()]
+        self._are_started = True
+        for controller in self.controllers.values():
+            self._start_controller(controller)
         self._tasks.append(group.create_task(self._follow_definitions(), name="definitions"))
         if self.replica is not None:
             self._tasks.append(group.create_task(self.replica.run(self, self._grace), name="replica"))
             # A process that may not access leases never gets ready, so a rolling update stops at it.
             await self.replica.leases.store_answered.wait()
         self.phase = Phase.RUNNING
-        _log.info("running", extra={"resources": len(self.index), "kinds": len(self.controllers)})
+        _log.info("running", extra={"resources": len(self.index), "kinds": len(self._resource_types)})
 
     async def _follow_definitions(self) -> None:
         if self.engine.definitions is None:
@@ -318,7 +338,7 @@ class Manager:
         await leaving
 
     async def _drained(self) -> None:
-        for controller in self.controllers.values():
+        for controller in tuple(self.controllers.values()):
             await controller.queue.drained()
 
     async def _leave(self) -> None:

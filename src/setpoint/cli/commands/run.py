@@ -12,11 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from setpoint import __version__
-from setpoint.app import AppSettings, OpenedEngine, select_kinds
+from setpoint.app import AppSettings, OpenedEngine
 from setpoint.cli.request import CommandRequest, duration_option, run_command
 from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.engine.metrics import stateless_kinds
 from setpoint.engine.resource import DEFAULT_NAMESPACE
 from setpoint.engine.sets.declare import NO_SETS
 from setpoint.engine.step.reports import StepReporter
@@ -285,9 +284,7 @@ class ControllerProcess:
     ) -> "ControllerProcess":
         """A process that is ready to run."""
         telemetry = Telemetry([opened.budgets], opened.requests)
-        names, kinds = select_kinds(run_options.controller.kinds, opened.engine.resource_types), opened.engine.kinds
-        # Only those that are reconciled here are loaded.
-        steps = StepCounter(telemetry, stateless=stateless_kinds(kinds[name] for name in kinds if name in names))
+        steps = StepCounter(telemetry, telemetry.stateless)
         controllers = Controllers.of(
             opened, request.settings, run_options.controller, telemetry, metrics=steps, reporter=reporter
         )

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Final
 
@@ -27,11 +27,11 @@ class StepCounter:
     """Counts steps and cookie hits, and passes each step on to the metrics."""
 
     behind: StepMetrics
+    # The kinds without cookies: their steps compare everything, and are neither hits nor misses.
+    stateless: Collection[str] = ()
     all: int = 0
     hits: int = 0
     misses: int = 0
-    # The kinds without cookies: their steps compare everything, and are neither hits nor misses.
-    stateless: frozenset[str] = frozenset()
 
     def count(self, count: StepCount, kind: str) -> None:
         """See StepMetrics."""

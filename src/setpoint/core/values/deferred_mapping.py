@@ -1,7 +1,8 @@
 """A mapping whose values are made when they are first asked for."""
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
+from functools import partial
 from typing import TypeVar, cast
 
 K = TypeVar("K")
@@ -28,6 +29,11 @@ class DeferredMapping(Mapping[K, V]):
 
     def __len__(self) -> int:
         return len(self._makers)
+
+
+def restricted(values: Mapping[K, V], keys: Collection[K]) -> Mapping[K, V]:
+    """The values of these keys alone. What is deferred stays so."""
+    return DeferredMapping({key: partial(values.__getitem__, key) for key in values if key in keys})
 
 
 def joined(first: Mapping[K, V], second: Mapping[K, V]) -> Mapping[K, V]:

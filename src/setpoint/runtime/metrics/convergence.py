@@ -4,6 +4,7 @@ from typing import Protocol
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Hold
+from setpoint.engine.kind import ResourceType
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Settled, StepOutcome
@@ -11,6 +12,10 @@ from setpoint.engine.step.outcomes import Settled, StepOutcome
 
 class ControllerMetrics(Protocol):
     """What is measured of a controller, besides its steps and its queue. Kinds are given by name."""
+
+    def add_kind(self, kind: ResourceType) -> None:
+        """Resources of this kind are reconciled from now on."""
+        ...
 
     def converged(self, kind: str, seconds: float) -> None:
         """A resource got ready so long after an edit."""

@@ -15,8 +15,8 @@ from setpoint.core.decide import Decision
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.capabilities import SupportsList
-from setpoint.engine.context import EngineContext
-from setpoint.engine.metrics import STEP_COUNTS, StepCount, stateless_kinds
+from setpoint.engine.kind import ResourceType
+from setpoint.engine.metrics import STEP_COUNTS, StepCount, is_stateless
 from setpoint.errors import Retry
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
@@ -111,18 +111,13 @@ class MonitoredManager(Protocol):
         ...
 
     @property
-    def engine(self) -> EngineContext:
-        """Its kinds."""
-        ...
-
-    @property
     def index(self) -> ResourceIndex:
         """All resources."""
         ...
 
     @property
     def controllers(self) -> Mapping[GroupKind, Controller]:
-        """One for each kind, by API group and name."""
+        """One for each kind with resources, by API group and name."""
         ...
 
 
@@ -148,7 +143,8 @@ class Telemetry:
         self._decisions = self._counter("setpoint_decisions_total")
         self._convergence = self._histogram("setpoint_convergence_seconds")
         self._drift_age = self._histogram("setpoint_drift_age_seconds")
-        self._stateless: frozenset[str] = frozenset()
+        # The kinds without cookies, of those that are reconciled.
+        self.stateless = set[str]()
         # How long steps took, by kind; and steps by kind, outcome and decision, since the last page.
         self._durations: dict[str, DurationHistogram] = {}
         self._uncounted: defaultdict[tuple[str, str, str], int] = defaultdict(int)
@@ -173,12 +169,15 @@ class Telemetry:
     def watch(self, manager: MonitoredManager) -> None:
         """From now on the page shows this manager's controllers and resources as well."""
         self._manager = manager
-        self._stateless = stateless_kinds(manager.engine.kinds.values())
-        resource_types = manager.engine.resource_types.values()
-        for resource_type in sorted(resource_types, key=lambda one: one.name):
-            self._add_series(resource_type.name)
-            if isinstance(resource_type, SupportsList):
-                self._add_listing_series(resource_type.name)
+
+    def add_kind(self, kind: ResourceType) -> None:
+        """See ControllerMetrics: its series begin at zero."""
+        if is_stateless(kind):
+            self.stateless.add(kind.name)
+        name = kind.name
+        self._add_series(name)
+        if isinstance(kind, SupportsList):
+            self._add_listing_series(name)
 
     def watch_sources(self, sources: Mapping[str, SourceReadings]) -> None:
         """From now on the page shows the sources of these sets as well."""
@@ -198,7 +197,7 @@ class Telemetry:
         self._durations.setdefault(kind, DurationHistogram(DEFINITIONS[_DURATIONS].buckets))
         for decision in Decision:
             self._decisions.labels(kind, decision.value)
-        if kind not in self._stateless:
+        if kind not in self.stateless:
             for result in ("hit", "miss"):
                 self._cookie_checks.labels(kind, result)
 
@@ -239,7 +238,7 @@ class Telemetry:
 
     def _decision_counters(self, kind: str, decision: str) -> Iterator[Counter]:
         yield self._decisions.labels(kind, decision)
-        if kind not in self._stateless:
+        if kind not in self.stateless:
             yield self._cookie_checks.labels(kind, "hit" if decision == Decision.IN_SYNC.value else "miss")
 
     def converged(self, kind: str, seconds: float) -> None:
@@ -271,7 +270,7 @@ class Telemetry:
         for kind, durations in tuple(self._durations.items()):
             yield Reading(_DURATIONS, (kind,), durations.snapshot())
         if self._manager is not None:
-            for controller in self._manager.controllers.values():
+            for controller in tuple(self._manager.controllers.values()):
                 yield from read_controller(controller)
             yield from read_resources(self._manager.index.counts)
             if self._manager.replica is not None:
