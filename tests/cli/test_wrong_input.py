@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -201,6 +203,22 @@ def test_a_target_with_the_form_of_a_kind_and_a_name_is_a_target(workspace: Work
     workspace.apply(bucket("logs"))
 
     assert "StorageBucket default/logs" in workspace.run("plan", "StorageBucket/logs").stdout
+
+
+def test_a_pipe_is_read_where_it_is_named_and_refused_in_a_folder(workspace: Workspace) -> None:
+    (workspace.folder / "declared").mkdir()
+    pipe = workspace.folder / "declared/a.yaml"
+    os.mkfifo(pipe)
+
+    refused = workspace.run("apply", "-f", "declared")
+    with ThreadPoolExecutor() as writer:
+        writing = writer.submit(pipe.write_text, bucket("logs"), "utf-8")
+        applied = workspace.run("apply", "-f", "declared/a.yaml")
+        writing.result()
+
+    told = "declared/a.yaml: this is no file: remove it, or name the others"
+    assert (refused.returncode, refused.stderr) == (1, f"error: {told}\n")
+    assert (applied.returncode, applied.stdout) == (0, "StorageBucket default/logs created\ncreated 1\n")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.values.deferred_mapping import DeferredMapping, joined
+from setpoint.core.values.deferred_mapping import DeferredMapping, joined, restricted
 
 MAPPINGS = st.dictionaries(st.text(max_size=2), st.integers())
 
@@ -28,6 +28,17 @@ def test_joined_mappings_are_equal_to_the_dictionaries_joined(
     assert all(key in found for key in first | second)
     assert made == []
     assert dict(found) == first | second
+
+
+@given(MAPPINGS, st.sets(st.text(max_size=2)))
+def test_a_restricted_mapping_has_the_values_of_its_keys_alone(values: dict[str, int], keys: set[str]) -> None:
+    made: list[str] = []
+    wanted = {key: value for key, value in values.items() if key in keys}
+
+    found = restricted(deferred(values, made), keys)
+
+    assert (list(found), made) == (list(wanted), [])
+    assert (dict(found), made) == (wanted, list(wanted))
 
 
 def test_a_value_is_made_once_and_when_it_is_asked_for() -> None:

@@ -9,6 +9,7 @@ import gzip
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -238,7 +239,9 @@ def of_command_lines() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _run(line: list[str]) -> object:
-    done = CliRunner().invoke(commands, ["--store", "memory:", *line])
+    # Some lines name the folder above: it has this one alone.
+    with TemporaryDirectory() as above, TemporaryDirectory(dir=above) as folder, chdir(folder):
+        done = CliRunner().invoke(commands, ["--store", "memory:", *line])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.output

@@ -39,7 +39,6 @@ from setpoint.engine.state import (
     with_status_digest,
     without_status_digest,
 )
-from setpoint.engine.step.commit import commit_update
 from setpoint.engine.step.reports import NoReports, StepReporter, history_of_commit
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
@@ -280,8 +279,14 @@ class StepContext:
         update = ResourceUpdate(
             status=status, finalizers=self.finalizers, annotations=annotations, events=events, history=history
         )
-        after = await commit_update(self.resource, update, self.engine, self.sent)
+        after = await self._updated(update, self.sent)
         return await replace(self, resource=after, finalizers=None)._without_cookie_annotation()
+
+    async def _updated(self, update: ResourceUpdate, sent: str = "") -> Resource:
+        # Imported where a step commits: a command that only reads does without.
+        from setpoint.engine.step.commit import commit_update
+
+        return await commit_update(self.resource, update, self.engine, sent)
 
     def _is_recorded(self, status: JsonObject) -> bool:
         """Whether the resource has this status; a digest that is missing is not worth a write, one that is wrong is."""
@@ -295,7 +300,7 @@ class StepContext:
         if not self._is_annotation_left:
             return self
         removal = ResourceUpdate(annotations={COOKIE_ANNOTATION: None})
-        return replace(self, resource=await commit_update(self.resource, removal, self.engine))
+        return replace(self, resource=await self._updated(removal))
 
     @property
     def _is_annotation_left(self) -> bool:

@@ -84,6 +84,9 @@ class Controllers:
         )
         manager = Manager(engine, telemetry, options.grace, options.concurrency, replica_for(opened, options))
         telemetry.watch(manager)
+        if options.kinds:
+            # Few, and wanted: all of their series are there from the start, so that a rate counts the first step, too.
+            manager.add_controllers(engine.resource_types)
         return Controllers(manager, telemetry, settings)
 
     async def run(self) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import partial
@@ -93,7 +93,7 @@ class Manager:
             operations=OperationQueues(lambda ref: self._enqueue(ref, OPERATION_TURN)),
         )
         self.replica, self.phase = replica, Phase.STARTING
-        # Of the kinds with resources: each is made for the first one.
+        # Of the kinds with resources, each made for the first one; and of those that were added.
         self.controllers: dict[GroupKind, Controller] = {}
         self._workers, self._metrics, self._resource_types = workers, metrics, engine.resource_types
         # Without fences, for what is only read.
@@ -171,6 +171,11 @@ class Manager:
                 self._enqueue(ref, trigger_for_dependants(event))
         self._handle_released_claims(event)
         self._handle_tenancy(event)
+
+    def add_controllers(self, keys: Iterable[GroupKind]) -> None:
+        """Adds the controllers of these kinds, which may have no resource yet: their series begin at zero."""
+        for key in sorted(keys):
+            self._controller_of(key)
 
     def _is_reconciled(self, ref: ResourceRef) -> bool:
         return ref.group_kind in self.controllers or ref.group_kind in self._resource_types

@@ -1,5 +1,6 @@
 """`provider::setpoint::manifests` and its kin, in expressions of the real Terraform."""
 
+import os
 from pathlib import Path
 
 from tests.terraform.objects.test_data_sources import outputs
@@ -132,9 +133,12 @@ def test_functions_read_and_write_yaml_as_kubernetes_does(workspace: Workspace) 
 
 def test_mistakes_are_told_with_the_file_and_the_line(workspace: Workspace) -> None:
     folder = write_files(workspace, {"a.yaml": FIRST, "b/more.yaml": "---\n" + FIRST.split("---")[0], "c/x.txt": ""})
+    (workspace.folder / "pipes").mkdir()
+    os.mkfifo(workspace.folder / "pipes/a.yaml")
     space = workspace.namespace
     bad = "apiVersion: v1\\nkind: Pod\\nmetadata: {}"
     calls = {
+        f'manifests_in("{workspace.folder}/pipes")': f"{workspace.folder}/pipes/a.yaml: this is no file: remove it",
         f'manifests_in("{folder}")': f"{folder}/b/more.yaml:3: Namespace/{space}-a is at {folder}/a.yaml:2 already: "
         "remove one of them",
         f'manifests_in("{folder}/*.yaml", "{folder}/**/none*.yaml")': f"{folder}/**/none*.yaml: no manifest is there: "

@@ -19,7 +19,6 @@ from setpoint.cli.views.table import one_line
 from setpoint.cli.views.terminal import SafeConsole, error_console
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.preview import PreviewResult
 from setpoint.library.command_record import NOT_STEPPED
 from setpoint.library.outcome import ExitCode, OutcomeSummary
 
@@ -27,6 +26,8 @@ from setpoint.library.outcome import ExitCode, OutcomeSummary
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.progress import Progress, TaskID
+
+    from setpoint.engine.step.preview import PreviewResult
 
 _CODE_ORDER: Final = (ExitCode.DONE, ExitCode.CHANGES, ExitCode.WAITING, ExitCode.FAILED)
 # The columns kept free for a word and a time beside a name.
@@ -184,7 +185,7 @@ class PreviewProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def advance(self, _found: PreviewResult) -> None:
+    def advance(self, _found: "PreviewResult") -> None:
         """Counts one more resource."""
         self.done += 1
         if self._bar is not None and self._task is not None:

@@ -205,13 +205,19 @@ def read_texts(path: str, largest: int = _MAX_BYTES) -> Iterator[tuple[str, str]
 
 
 def _files(path: str, *, allow_empty: bool = False) -> list[str]:
-    """The files that `path` names: itself, or those of a folder; ManifestInvalid for a URL, or a folder without any."""
+    """The files that `path` names: itself, or those of a folder. ManifestInvalid for a URL, or a folder without any.
+
+    A pipe is read where it is named, not where a folder has one: whatever writes to it might never do so.
+    """
     if _URL.match(path):
         raise ManifestInvalid(f"{path}: a URL is not read: download it, and name the file, or - for standard input")
     folder = Path(path)
     if path == "-" or not folder.is_dir():
         return [path]
     files = sorted(_manifest_files(folder))
+    for file in files:
+        if file.exists() and not file.is_file():
+            raise ManifestInvalid(f"{file}: this is no file: remove it, or name the others")
     if not files and not allow_empty:
         raise ManifestInvalid(
             f"{path}: no manifest in this folder: it has no file that ends in {' or '.join(SUFFIXES)}"

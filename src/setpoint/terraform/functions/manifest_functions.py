@@ -126,6 +126,9 @@ def _files(path: str, position: int) -> list[Path]:
     place = Path(path).expanduser()
     if place.is_dir():
         found = sorted(_manifest_files(place))
+        # Whatever writes to a pipe might never do so.
+        if wrong := next((file for file in found if file.exists() and not file.is_file()), None):
+            raise FunctionFailed(f"{wrong}: this is no file: remove it.", position)
     elif place.exists() or not _GLOB.intersection(path):
         found = [place]
     else:
