@@ -207,9 +207,12 @@ class SimulatedReplica:
 
     @property
     def _queue_depth(self) -> int:
-        """The keys in the queue, and the resources that failed last time: most of these wait for their next try."""
+        """The keys in the queue, and the resources that failed last time: most of these wait for their next try.
+
+        One that is due for its next try is both, so that the sum may be more than all resources: these are the most.
+        """
         queues = (one.queue.snapshot() for one in self._controllers)
-        return sum(sum(queue.depth.values()) for queue in queues) + self._failing
+        return min(self._own, sum(sum(queue.depth.values()) for queue in queues) + self._failing)
 
     @property
     def _seen(self) -> int:
