@@ -40,8 +40,6 @@ from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.stores.journal import StoreLimits
 from setpoint.stores.manifests import read_manifest
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite.database_file import access_of_others
-from setpoint.stores.sqlite.store import OpenMode, open_sqlite
 
 if TYPE_CHECKING:
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
@@ -235,6 +233,10 @@ async def _open_embedded(
     # Without a file nothing has been declared yet: an empty store to read from, without creating one.
     if path is None or (access is StoreAccess.READ and not path.exists()):
         return MemoryStore(clock, _new_uid, limits, types=types)
+    # Imported where there is a file: a controller in a cluster has none.
+    from setpoint.stores.sqlite.database_file import access_of_others
+    from setpoint.stores.sqlite.store import OpenMode, open_sqlite
+
     exposed = access_of_others(path.absolute().resolve())
     mode = OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE
     secrets = secret_fields_of(resource_types)
