@@ -13,7 +13,7 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.runtime.workqueue.scheduling import Priority
 
 # So many durations are held until they are counted, or fewer until the next snapshot.
-_COUNTED_TOGETHER: Final = 512
+COUNTED_TOGETHER: Final = 512
 # Those of controller-runtime's work queues, so that its dashboards fit: ten nanoseconds to 1,000 seconds.
 QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 4))
 
@@ -30,33 +30,35 @@ class HistogramSnapshot:
 class DurationHistogram:
     """Counts durations in buckets: those of the work queues, unless others are given."""
 
-    __slots__ = ("_buckets", "_counts", "_seconds", "_uncounted")
+    __slots__ = ("_buckets", "_counts", "_seconds", "uncounted")
 
     def __init__(self, buckets: Sequence[float] = QUEUE_BUCKETS) -> None:
         self._buckets = buckets
         self._counts = [0] * (len(buckets) + 1)
         self._seconds = 0.0
-        self._uncounted: list[float] = []
+        # A queue adds to them by itself, which saves a call for each duration, and counts them when there are many.
+        self.uncounted: list[float] = []
 
     def observe(self, seconds: float) -> None:
         """Counts one duration."""
-        self._uncounted.append(seconds)
-        if len(self._uncounted) >= _COUNTED_TOGETHER:
-            self._count()
+        self.uncounted.append(seconds)
+        if len(self.uncounted) >= COUNTED_TOGETHER:
+            self.count()
 
-    def _count(self) -> None:
-        self._seconds = sum(self._uncounted, self._seconds)
-        uncounted, before = sorted(self._uncounted), 0
+    def count(self) -> None:
+        """Counts those that are not counted yet."""
+        self._seconds = sum(self.uncounted, self._seconds)
+        uncounted, before = sorted(self.uncounted), 0
         for number, longest in enumerate(self._buckets):
             at_most = bisect_right(uncounted, longest)
             self._counts[number] += at_most - before
             before = at_most
         self._counts[-1] += len(uncounted) - before
-        self._uncounted.clear()
+        self.uncounted.clear()
 
     def snapshot(self) -> HistogramSnapshot:
         """The counts so far."""
-        self._count()
+        self.count()
         *at_most, count = accumulate(self._counts)
         return HistogramSnapshot(tuple(at_most), count, self._seconds)
 
