@@ -64,8 +64,9 @@ class WorkQueue(Generic[K]):
         self._entries: dict[K, QueueEntry[K]] = {}
         self._lanes: PriorityLanes[K] = PriorityLanes()
         self._delayed: DelayedAdds[K] = DelayedAdds()
-        # A dict for its order, the one that was handed out first at the front. As few as there are workers.
+        # A dict for its order, the one that was handed out first at the front; and the sum of when they were.
         self._processing: dict[QueueEntry[K], None] = {}
+        self._sum_started = 0.0
         self._delays: dict[K, RequeueDelays] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._drainers: list[asyncio.Future[None]] = []
@@ -192,6 +193,7 @@ class WorkQueue(Generic[K]):
             return None
         entry.state, entry.started = PROCESSING, now
         self._processing[entry] = None
+        self._sum_started += now
         waited = now - entry.since
         self._queue_durations.uncounted.append(waited)
         return QueueItem(entry.key, entry.priority, entry.trigger, waited)
@@ -207,6 +209,7 @@ class WorkQueue(Generic[K]):
                 self._entries[key] = entry
             raise Bug(f"{key} is done without being processed: get it first, and call done once")
         del self._processing[entry]
+        self._sum_started = self._sum_started - entry.started if self._processing else 0.0
         durations = self._work_durations.uncounted
         durations.append(now - entry.started)
         if len(durations) >= COUNTED_TOGETHER:
@@ -255,7 +258,7 @@ class WorkQueue(Generic[K]):
             depth=dict(zip(Priority, self._lanes.depths, strict=True)),
             delayed=len(self._delayed),
             processing=running,
-            unfinished_seconds=max(0.0, sum(now - entry.started for entry in self._processing)),
+            unfinished_seconds=max(0.0, running * now - self._sum_started),
             longest_running_seconds=0.0 if first is None else now - first.started,
             adds=self._adds,
             retries=self._retries,
