@@ -1,5 +1,7 @@
 """Plans: ordered writes, what was kept and why, and what no write can do."""
 
+from typing import Any
+
 import pytest
 
 from setpoint.core.decide import Decision, DecisionReason
@@ -84,6 +86,21 @@ def test_the_fields_that_would_be_retained_are_known_from_the_spec() -> None:
         "spec.settings.edition",
         "spec.settings.backup.enabled",
     ]
+
+
+@pytest.mark.parametrize("location", ["eu", "e" * 5_000, "\ud800", 2**80, [2**80]])
+def test_a_field_is_retained_whatever_its_value_is(location: Any) -> None:
+    settings = {"backup": {"enabled": True, "location": "eu"}, "edition": location}
+    live = {"spec": {"region": location, "settings": settings}}
+
+    for _ in range(2):
+        retained = retained_fields(_declared({}), live)
+
+        assert {str(one.path): one.after for one in retained} == {
+            "spec.region": location,
+            "spec.settings.edition": location,
+            "spec.settings.backup.enabled": True,
+        }
 
 
 def test_a_plan_as_json_says_what_its_decision_does_not() -> None:

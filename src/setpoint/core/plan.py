@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange, created_fields, diff
@@ -166,6 +169,11 @@ class PlanOptions:
 DEFAULT_PLAN_OPTIONS: Final = PlanOptions()
 # The rules of the marks that keep the live value of a field that the spec leaves out.
 _MARKED_RULES: Final = (Rule.PROTECTED, Rule.FIXED, Rule.CHOSEN)
+# In the order of the members, which is that of the changes.
+_packed: Final = msgspec.msgpack.Encoder().encode
+_unpacked: Final = msgspec.msgpack.Decoder().decode
+_KEPT_ANSWERS: Final = 512
+_LONGEST_KEPT: Final = 4_096  # bytes
 
 
 def plan_fields(
@@ -199,16 +207,39 @@ def plan_effective(
 
 def retained_fields(declared: Declared, live: JsonObject) -> tuple[FieldChange, ...]:
     """The fields that the spec leaves out, and that a mark keeps: protected, immutable, or chosen by the service."""
-    present = diff({}, _keepable(live, declared.shape), declared.shape.as_field)
-    ruled = ((one, rule_at(declared, one.path)) for one in present)
+    ruled = ((one, rule_at(declared, one.path)) for one in _present_fields(live, declared.shape))
     return tuple(FieldChange(one.path, one.after, one.after, rule) for one, rule in ruled if rule in _MARKED_RULES)
 
 
 def retainable_paths(declared: Declared) -> tuple[Path, ...]:
     """The fields in the spec that would be retained if the spec left them out."""
-    silent = Declared({}, declared.shape)
-    specified = diff({}, _keepable(declared.tree, declared.shape), declared.shape.as_field)
-    return tuple(one.path for one in specified if rule_at(silent, one.path) in _MARKED_RULES)
+    specified = _present_fields(declared.tree, declared.shape)
+    return tuple(one.path for one in specified if _rule_of_absent(declared.shape, one.path) in _MARKED_RULES)
+
+
+@lru_cache(maxsize=_KEPT_ANSWERS)
+def _rule_of_absent(shape: ObjectShape, path: Path) -> Rule:
+    return rule_at(Declared({}, shape), path)
+
+
+def _present_fields(tree: JsonObject, shape: ObjectShape) -> tuple[FieldChange, ...]:
+    """The fields in the parts of `tree` with fields that a mark keeps, as changes of an empty object.
+
+    Those parts are the same in most objects of a kind: equal ones are compared once.
+    """
+    keepable = _keepable(tree, shape)
+    try:
+        packed = _packed(keepable)
+    except (TypeError, ValueError, OverflowError, RecursionError):  # such as a number beyond 64 bits
+        packed = b""
+    if 0 < len(packed) <= _LONGEST_KEPT:
+        return _present_in(shape, packed)
+    return diff({}, keepable, shape.as_field)
+
+
+@lru_cache(maxsize=_KEPT_ANSWERS)
+def _present_in(shape: ObjectShape, packed: bytes) -> tuple[FieldChange, ...]:
+    return diff({}, _unpacked(packed), shape.as_field)
 
 
 def _keepable(tree: JsonObject, shape: ObjectShape) -> JsonObject:
