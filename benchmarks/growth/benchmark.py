@@ -14,7 +14,7 @@ import click
 from benchmarks.comparison import BenchmarkSettings, WrongResult
 from benchmarks.growth.exponents import exponents
 from benchmarks.growth.fleet_usage import QUEUE, FleetUsage
-from benchmarks.growth.phases import OUTAGE_PHASES, Phase
+from benchmarks.growth.phases import Phase
 from benchmarks.growth.plots import write_plots
 from benchmarks.growth.replica_process import ReplicaJob, run_replica
 from benchmarks.growth.simulated_store import write_digests
@@ -27,8 +27,6 @@ REPLICAS: Final = 4
 LARGEST_OF_ONE, SMALLEST_OF_MANY = 100_000, 100_000
 # A fleet up to this size is measured several times, and the turn with the lowest CPU time counts.
 LARGEST_IN_TURNS, TURNS = 10_000, 3
-# A larger fleet has no outage: it would take an hour.
-LARGEST_WITH_OUTAGE: Final = 100_000
 WORKERS: Final = 20
 # Processes that run at once: each may take two gigabytes.
 _AT_ONCE: Final = 2
@@ -83,8 +81,9 @@ def _best_turn(digests: Path, count: int, replicas: int, settings: BenchmarkSett
 def _measure(digests: Path, count: int, replicas: int, measured: int) -> FleetUsage:
     """What the first `measured` of the replicas took."""
     _log(f"{count:,} resources, replicas: {replicas}")
-    phases = tuple(one for one in Phase if count <= LARGEST_WITH_OUTAGE or one not in OUTAGE_PHASES)
-    jobs = [ReplicaJob(str(digests), count, one, replicas, WORKERS, phases) for one in range(min(measured, replicas))]
+    jobs = [
+        ReplicaJob(str(digests), count, one, replicas, WORKERS, tuple(Phase)) for one in range(min(measured, replicas))
+    ]
     with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as pool:
         fleet = FleetUsage(count, replicas, tuple(pool.map(run_replica, jobs)))
     if len(jobs) == replicas and sum(replica.own for replica in fleet.replicas) != count:

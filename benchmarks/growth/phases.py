@@ -46,8 +46,6 @@ class Phase(StrEnum):
 # When a phase begins at the earliest, in seconds since the start: a fleet of any size is at the same point of its
 # resyncs then, of which an outage meets the more the later it is.
 _BEGINNINGS: Final = {Phase.REST: 300.0, Phase.DRIFT: 300.0 + REST_SECONDS, Phase.OUTAGE: 1_800.0}
-# Most of the CPU time of a fleet, as what fails is tried again and again.
-OUTAGE_PHASES: Final = (Phase.OUTAGE, Phase.RECOVERY)
 
 
 class PhaseUsage(msgspec.Struct, frozen=True):
