@@ -5,6 +5,7 @@ import base64
 import gzip
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
+from setpoint.app.kinds import all_types
 from setpoint.cli.commands.transfer import ExportOptions, _export
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.terminal import SafeConsole
 from setpoint.core.redaction import LAST_APPLIED, redact_record
+from setpoint.core.schema.shape import AtomicList, Field, KeyedList, MapShape, ObjectShape, Shape, shape_of
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.preview import make_recording
 from setpoint.replay.masking import SECRET_FIELDS, Masker
@@ -67,6 +70,38 @@ def test_no_step_record_keeps_a_secret_in_a_recording(name: str, depth: int) -> 
     for _ in range(depth):
         status = {"inside": [status]}
     masked = Masker().mask({"status": status})
+
+    assert is_hidden(json.dumps(masked))
+
+
+def write_only_names(shape: Shape, name: str = "", inside: tuple[Shape, ...] = ()) -> Iterator[str]:
+    """The names of the write-only fields of a type, at any depth; a type may contain itself."""
+    if shape in inside:
+        return
+    match shape:
+        case ObjectShape(fields=fields):
+            below = list(fields.items())
+        case MapShape(value=value) | KeyedList(item=value):
+            below = [(name, value)]
+        case AtomicList(item=item):
+            below = [(name, Field(item))]
+        case _:
+            return
+    for own, one in below:
+        yield from (own,) if one.write_only else write_only_names(one.shape, own, (*inside, shape))
+
+
+def test_every_write_only_field_of_every_kind_is_masked_in_a_recording() -> None:
+    names = {name for one in all_types().values() for name in write_only_names(shape_of(one.tree_type))}
+
+    # A certificate without its key is public.
+    assert names - SECRET_FIELDS == {"certificate", "certificatePem"}
+    assert {"password", "secretData", "sharedSecret", "rawKey"} <= names
+
+
+@pytest.mark.parametrize("name", ["secretData", "sharedSecret", "diskEncryptionKeyRaw"])
+def test_an_inline_secret_of_a_catalogued_kind_is_not_in_a_recording(name: str) -> None:
+    masked = Masker().mask({"kind": "SomeKind", "spec": {"list": [{name: {"value": SECRET}}]}})
 
     assert is_hidden(json.dumps(masked))
 

@@ -23,7 +23,8 @@ from setpoint.errors import SetpointError
 # Members with secret values in any object: the text itself, or the `value` of an object such as `{value: …}`.
 SECRET_FIELDS: Final = frozenset(
     {"password", "rootPassword", "privateKey", "clientKey", "clientSecret", "clientKeyData", "token", "kubeconfig"}
-    | {"privateKeyData"}
+    | {"privateKeyData", "privateKeyPem", "pemPrivateKey", "authToken", "serviceKey", "oauth2ClientSecret"}
+    | {"secretData", "sharedSecret", "rawKey", "rsaEncryptedKey", "diskEncryptionKeyRaw"}
 )
 _MASK_LENGTH: Final = 24
 _PRIVATE_PEM: Final = "PRIVATE KEY-----"
