@@ -161,7 +161,8 @@ async def make_recording(
         refs = await managed_refs(session.engine)
         found = await session.preview_all(listener)
         before, generated = await all_current_digests(refs, session.engine), await generate_all(refs, session.engine)
-        recorded = mask_world(_header(settings, session), session.snapshot, http_recording, masker)
+        types = session.engine.resource_types
+        recorded = mask_world(_header(settings, session), session.snapshot, http_recording, masker, types)
     replayed_by = partial(open_recorded, settings, guards_threads=guards_threads)
     async with replayed_by(recorded) as replay:
         masked = await generate_all(refs, replay.engine)

@@ -11,10 +11,13 @@ from dataclasses import field, replace
 
 from setpoint.core.decide import Cookie
 from setpoint.core.merge.threeway import without_empty
+from setpoint.core.schema.shape import shape_of
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest, same
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import EngineContext
+from setpoint.engine.kind import ResourceType
 from setpoint.engine.owners.children import LAST_GENERATED, child_ref, observe_children
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, ENGINE_STATE, StoredState
@@ -47,11 +50,21 @@ async def all_current_digests(
 
 
 def mask_world(
-    header: WorldHeader, seen: StoreSnapshot, http_recording: HttpRecording, masker: Masker
+    header: WorldHeader,
+    seen: StoreSnapshot,
+    http_recording: HttpRecording,
+    masker: Masker,
+    types: Mapping[GroupKind, ResourceType],
 ) -> RecordedWorld:
     """The snapshot and the recording with secret values masked; stored digests are still those of unmasked values."""
-    resources = tuple(Resource(_as_object(masker.mask(dict(one.document)))) for one in seen.resources.values())
+    resources = tuple(_masked(one, masker, types.get(one.ref.group_kind)) for one in seen.resources.values())
     return RecordedWorld(header, resources, frozenset(seen.unlisted), frozenset(seen.absent), http_recording.masked())
+
+
+def _masked(resource: Resource, masker: Masker, type_: ResourceType | None) -> Resource:
+    document = dict(resource.document)
+    masked = masker.mask(document) if type_ is None else masker.mask_resource(document, shape_of(type_.tree_type))
+    return Resource(_as_object(masked))
 
 
 def with_masked_digests(

@@ -14,8 +14,9 @@ from secrets import token_bytes
 from typing import Final
 
 from setpoint.core.redaction import LAST_APPLIED, REDACTED, is_secret, is_secret_list, redact_record
+from setpoint.core.schema.shape import AtomicList, Field, KeyedList, ObjectShape, field_below, item_field
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import Json
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import read_documents, write_document
 from setpoint.engine.state import ENGINE_STATE
 from setpoint.errors import SetpointError
@@ -26,6 +27,8 @@ SECRET_FIELDS: Final = frozenset(
     | {"privateKeyData", "privateKeyPem", "pemPrivateKey", "authToken", "serviceKey", "oauth2ClientSecret"}
     | {"secretData", "sharedSecret", "rawKey", "rsaEncryptedKey", "diskEncryptionKeyRaw"}
 )
+# The member of a write-only field that says where the value is kept, and its only member.
+_REFERENCE: Final = ("valueFrom", "secretKeyRef")
 _MASK_LENGTH: Final = 24
 _PRIVATE_PEM: Final = "PRIVATE KEY-----"
 _KEY_ID: Final = re.compile(rb'^\s*{[^{}]*"private_key_id"\s*:\s*"([0-9a-f]{40})"')
@@ -52,6 +55,30 @@ class Masker:
                 return {**self._mask_members(value), "items": [self._mask_item(one) for one in items]}
             return self._mask_members(value)
         return [self.mask(one) for one in value] if isinstance(value, list | tuple) else value
+
+    def mask_resource(self, document: JsonObject, shape: ObjectShape) -> Json:
+        """A resource of this type with every secret value masked: also in write-only fields of other names."""
+        return self.mask(self._mask_write_only(document, Field(shape)))
+
+    def _mask_write_only(self, value: Json, field: Field) -> Json:
+        if isinstance(value, Mapping):
+            return {name: self._mask_typed_member(name, one, field) for name, one in value.items()}
+        if isinstance(value, list | tuple) and isinstance(field.shape, KeyedList | AtomicList):
+            return [self._mask_write_only(one, item_field(field)) for one in value]
+        return value
+
+    def _mask_typed_member(self, name: str, member: Json, parent: Field) -> Json:
+        field = field_below(parent, name)
+        # Those that are known by name are masked in responses, too: they get one mask.
+        if field is None or name in SECRET_FIELDS:
+            return member
+        return self._mask_value(member) if field.write_only else self._mask_write_only(member, field)
+
+    def _mask_value(self, value: Json) -> Json:
+        """The value of a write-only field. Where a Secret has it, the reference to that is no secret."""
+        if not isinstance(value, Mapping):
+            return _each(value, self.mask_text)
+        return {name: one if _is_reference(name, one) else self._mask_value(one) for name, one in value.items()}
 
     def mask_text(self, text: str) -> str:
         """The mask of a text; a redacted text stays as it is."""
@@ -134,3 +161,7 @@ def _each(value: Json, mask: Callable[[str], str]) -> Json:
         return mask(value)
     # A number stays one: it is refused in the same way.
     return value if isinstance(value, bool) or value is None else 0
+
+
+def _is_reference(name: str, member: Json) -> bool:
+    return name == _REFERENCE[0] and isinstance(member, Mapping) and member.keys() <= {_REFERENCE[1]}
