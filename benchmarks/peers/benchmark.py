@@ -14,11 +14,12 @@ from benchmarks.mixed_fleet import GROUP_SIZE
 from benchmarks.peer_packages import Peers
 from benchmarks.peers import google_plan
 from benchmarks.peers.controllers import KOPF_TUNED, Controller, ControllerRuntime, Kopf, Setpoint, is_supported
-from benchmarks.peers.go_controller import find_controller
+from benchmarks.peers.go_controller import CONTROLLER
 from benchmarks.peers.phases import RESYNC_SECONDS, Cost, Phase, measure_edits, measure_fleet
 from benchmarks.peers.work_server import WorkServer, running_server
 from benchmarks.scenarios import Benchmark, Measurement, Scenario, Unit, Unmeasured, compared
 from tests.cluster.assets import Assets, Missing
+from tests.go_programs import NotBuilt
 
 EDITED: Final = 300
 FLEET: Final = 5_000
@@ -58,11 +59,10 @@ def benchmarks(peers: Peers, settings: BenchmarkSettings) -> Generator[Benchmark
         return
     controllers: list[Controller] = [Setpoint()]
     if peers.operator_frameworks:
-        program = find_controller(os.environ, _log)
-        if isinstance(program, Missing):
-            yield Unmeasured("controller-runtime", program.reason)
-        else:
-            controllers.append(ControllerRuntime(program))
+        try:
+            controllers.append(ControllerRuntime(CONTROLLER.built(os.environ, _log)))
+        except NotBuilt as why:
+            yield Unmeasured("controller-runtime", f"{why}: install Go 1.26")
         controllers += [Kopf(), Kopf(KOPF_TUNED, is_tuned=True)]
     yield Scenario(lambda: measured_in_turns(assets, controllers, settings))
 

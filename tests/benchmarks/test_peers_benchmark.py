@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from benchmarks.__main__ import main
 from benchmarks.comparison import WrongResult
-from benchmarks.peers import benchmark, go_controller, google_plan, phases, process_usage
+from benchmarks.peers import benchmark, google_plan, phases, process_usage
 from benchmarks.peers.controllers import Setpoint
 from benchmarks.peers.phases import Cost, Phase
 from benchmarks.peers.process_usage import Memory, Reading, start_of_rest, status_bytes
@@ -26,7 +26,7 @@ from benchmarks.process_tree import cpu_seconds
 from benchmarks.scenarios import Measurement
 from benchmarks.targets import TargetResult, check_targets
 from tests.cli.workspace import Workspace, user_environment
-from tests.cluster.assets import Assets, Missing
+from tests.cluster.assets import Assets
 from tests.cluster.running.manifests import bucket
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -184,47 +184,6 @@ def test_a_bar_says_by_how_much_it_is_missed() -> None:
 
     assert restart == ["ours ≤ 2 ×: 6 ×, not met", "ours ≤ 1.5 ×: 1.6 ×, not met"]
     assert edits == ["ours ≤ 2 ×: 6 ×, not met", "ours ≥ 4 × less: 2 ×, not met"]
-
-
-# --- The controller in Go ---------------------------------------------------------------------------------------------
-
-
-def test_without_go_the_reason_is_said(tmp_path: Path) -> None:
-    environment = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
-
-    found = go_controller.find_controller(environment, lambda _: None)
-
-    assert found == Missing(
-        "there is no Go on the PATH to build the controller-runtime controller with: install Go 1.26"
-    )
-
-
-def test_a_build_that_fails_says_what_go_said(tmp_path: Path) -> None:
-    go = tmp_path / "go"
-    go.write_text("#!/bin/sh\necho 'no such module' >&2\nexit 1\n", encoding="utf-8")
-    go.chmod(0o755)
-
-    found = go_controller.build(str(go), tmp_path / "built" / "controller", {})
-
-    assert found == Missing("the controller-runtime controller cannot be built: go build said: no such module")
-
-
-def test_a_program_that_was_built_from_this_source_is_used_again(tmp_path: Path) -> None:
-    folder = tmp_path / "setpoint" / "controller-runtime" / go_controller.source_digest(go_controller.SOURCE)
-    folder.mkdir(parents=True)
-    (folder / "controller").touch()
-
-    found = go_controller.find_controller({"PATH": "", "XDG_CACHE_HOME": str(tmp_path)}, lambda _: None)
-
-    assert found == folder / "controller"
-
-
-def test_any_change_of_the_source_is_another_program(tmp_path: Path) -> None:
-    (tmp_path / "main.go").write_text("package main", encoding="utf-8")
-    before = go_controller.source_digest(tmp_path)
-    (tmp_path / "go.sum").write_text("", encoding="utf-8")
-
-    assert go_controller.source_digest(tmp_path) != before
 
 
 # --- The profile ------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import click
 
 from tests.cluster.go_build import Builder, BuildFailed
 from tests.cluster.progress import Progress
+from tests.go_programs import cache_folder
 
 KUBERNETES: Final = "1.36.3"
 _GIVEN: Final = "KUBEBUILDER_ASSETS"
@@ -54,7 +55,7 @@ def are_there(environment: Mapping[str, str]) -> bool:
     """Whether the programs are there without a build."""
     if given := environment.get(_GIVEN):
         return in_folder(Path(given)) is not None
-    builder = Builder(KUBERNETES, cache_folder(environment), environment, Progress(lambda _: None))
+    builder = Builder(KUBERNETES, cache_folder(environment) / "kubernetes", environment, Progress(lambda _: None))
     return (on_path(environment.get("PATH", "")) or in_folder(builder.target)) is not None
 
 
@@ -77,7 +78,7 @@ def on_path(path: str) -> Assets | None:
 def cached_or_built(environment: Mapping[str, str], progress: Progress) -> Found:
     """The programs from the cache, built first where they are missing."""
     go = shutil.which("go", path=environment.get("PATH", ""))
-    builder = Builder(KUBERNETES, cache_folder(environment), environment, progress)
+    builder = Builder(KUBERNETES, cache_folder(environment) / "kubernetes", environment, progress)
     kept = in_folder(builder.target)
     if kept is not None:
         return kept
@@ -88,12 +89,6 @@ def cached_or_built(environment: Mapping[str, str], progress: Progress) -> Found
     except BuildFailed as failure:
         return Missing(str(failure))
     return built or Missing(f"{builder.target} is not complete: remove it, and it is built again")
-
-
-def cache_folder(environment: Mapping[str, str]) -> Path:
-    """The folder of built programs."""
-    kept = environment.get("XDG_CACHE_HOME")
-    return (Path(kept).absolute() if kept else Path.home() / ".cache") / "setpoint" / "kubernetes"
 
 
 def main() -> int:

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-from tests.cluster.assets import Assets, Missing, cache_folder, find
+from tests.cluster.assets import Assets, Missing, find
 from tests.cluster.fake_go import BAD_BUILD, GOOD_BUILD, write_go
 from tests.cluster.progress import Progress
 
@@ -74,8 +72,3 @@ def test_a_broken_build_is_the_reason(tmp_path: Path) -> None:
 
     assert isinstance(missing, Missing)
     assert missing.reason.endswith("server.go:1:2: undefined: everything")
-
-
-@pytest.mark.parametrize("environment", [{}, {"XDG_CACHE_HOME": ""}])
-def test_what_was_built_is_kept_in_the_user_s_cache(environment: dict[str, str]) -> None:
-    assert cache_folder(environment) == Path.home() / ".cache" / "setpoint" / "kubernetes"

@@ -1,11 +1,7 @@
 """A real OpenTelemetry Collector for the tests: built once from its published Go modules, and started for a test."""
 
-import fcntl
-import hashlib
 import json
 import os
-import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,55 +12,17 @@ from typing import Any, Final
 
 from tests.cluster.polling import until
 from tests.cluster.ports import free_port
+from tests.go_programs import GoProgram, NotBuilt
 
 REQUIRED: Final = "SETPOINT_REQUIRE_COLLECTOR"
-_SOURCE: Final = Path(__file__).parent / "program"
-_SETTINGS: Final = {
-    "CGO_ENABLED": "0",
-    "GOFLAGS": "-mod=readonly -trimpath -buildvcs=false",
-    "GOTOOLCHAIN": "local",
-    "GOWORK": "off",
-}
-
-
-class NotBuilt(Exception):
-    """There is no Collector: the message says why."""
+_COLLECTOR: Final = GoProgram("the OpenTelemetry Collector", "otelcol", Path(__file__).parent / "program")
 
 
 def collector(environment: Mapping[str, str] = os.environ) -> Path:
     """The program. It is only built where the environment requires it, which takes a minute."""
-    program = _folder(environment) / "otelcol"
-    if program.exists():
-        return program
-    if REQUIRED not in environment:
+    if REQUIRED not in environment and not _COLLECTOR.path(environment).exists():
         raise NotBuilt("the OpenTelemetry Collector is not built: `make collector` does it")
-    go = shutil.which("go", path=environment.get("PATH", ""))
-    if go is None:
-        raise NotBuilt("there is no Go to build the OpenTelemetry Collector with")
-    program.parent.mkdir(parents=True, exist_ok=True)
-    with (program.parent / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not program.exists():
-            _build(go, program, {**environment, **_SETTINGS})
-    return program
-
-
-def _folder(environment: Mapping[str, str]) -> Path:
-    kept = environment.get("XDG_CACHE_HOME")
-    cache = Path(kept).absolute() if kept else Path.home() / ".cache"
-    sources = b"".join(_SOURCE.joinpath(name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
-    version = hashlib.sha256(sources).hexdigest()[:16]
-    return cache / "setpoint" / "collector" / f"{version}-{platform.system().lower()}-{platform.machine().lower()}"
-
-
-def _build(go: str, program: Path, environment: Mapping[str, str]) -> None:
-    fresh = program.with_name("otelcol.fresh")
-    command = [go, "build", "-ldflags", "-s -w", "-o", str(fresh), "."]
-    done = subprocess.run(command, cwd=_SOURCE, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise NotBuilt(f"the OpenTelemetry Collector cannot be built: go build said: {done.stderr.strip()[-500:]}")
-    # Atomic: no other process finds half of it.
-    fresh.replace(program)
+    return _COLLECTOR.built(environment)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import pytest
 
 from tests.cli.workspace import Workspace, bucket, user_environment
 from tests.cluster.polling import until
-from tests.collector.collector import REQUIRED, NotBuilt, RunningCollector, running_collector
+from tests.collector.collector import REQUIRED, RunningCollector, running_collector
+from tests.go_programs import NotBuilt
 
 _CLIENT, _INTERNAL = 3, 1
 # Version 00 of the W3C; the last bit of the flags says that it is sampled.

@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from tests.cluster.assets import cache_folder
+from tests.go_programs import cache_folder
 
 # The folders that the commands name: made below the root of the build.
 _FOLDERS: Final = ("/src", "/build", "/dist", "/opt")
@@ -102,7 +102,7 @@ def _wheels(stage: Stage) -> Path:
     """
     files = sorted({word for one in stage.all("COPY") for word in one.words[:-1] if word.startswith("requirements/")})
     digest = sha256(b"".join(Path(file).read_bytes() for file in files) + sys.version.encode()).hexdigest()
-    kept = cache_folder(os.environ).parent / "wheels" / digest
+    kept = cache_folder(os.environ) / "wheels" / digest
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         fetched = Path(mkdtemp(prefix=digest, dir=kept.parent))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.terraform.opentofu import opentofu
+from tests.terraform.opentofu import OPENTOFU
 
 TIMEOUT_S: Final = 240
 # What `terraform init` leaves in a folder.
@@ -184,4 +184,4 @@ def finished(process: "subprocess.Popen[str]", before: str = "") -> Outcome:
 
 def find_terraform() -> str:
     """The binary that SETPOINT_TERRAFORM names, else the one on the PATH, else OpenTofu; NotBuilt says why not."""
-    return shutil.which(os.environ.get("SETPOINT_TERRAFORM") or "terraform") or str(opentofu())
+    return shutil.which(os.environ.get("SETPOINT_TERRAFORM") or "terraform") or str(OPENTOFU.built(os.environ))

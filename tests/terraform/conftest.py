@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 import pytest
 
 from tests.forking.processes import can_fork, launched_now, write_launcher
+from tests.go_programs import NotBuilt
 from tests.terraform.command import Installation, Project, find_terraform
-from tests.terraform.opentofu import NotBuilt
 
 NewProject: TypeAlias = Callable[[str], Project]
 
@@ -40,7 +40,7 @@ def terraform() -> str:
     try:
         return find_terraform()
     except NotBuilt as why:
-        pytest.skip(f"nothing was tested against the real Terraform: {why}")
+        pytest.skip(f"nothing was tested against the real Terraform, which is not on the PATH: {why}")
 
 
 @pytest.fixture(scope="session")
