@@ -233,7 +233,7 @@ def test_replaced_delayed_adds_do_not_accumulate(plans: list[tuple[int, float, b
     delayed, wanted = DelayedAdds[int](), dict[int, float]()
     for number, (key, seconds, is_dropped) in enumerate(plans * 20):
         now = number / 20
-        for one in delayed.due(now):
+        for one in delayed.due(now, 1_000):
             assert delayed.claim(one)
             assert wanted.pop(one.key) == one.due <= now
         delayed.schedule(key, now + seconds, RESYNC, "test")

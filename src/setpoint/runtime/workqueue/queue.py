@@ -51,6 +51,9 @@ class ShutDown(Enum):
 
 
 SHUT_DOWN: Final = ShutDown.SHUT_DOWN
+# Of the delayed adds that are due, so many are added in one operation. A service that is down makes all of them due at
+# the same moment: hundreds of thousands would block the event loop for seconds.
+MOST_ADDED: Final = 1_000
 
 
 class WorkQueue(Generic[K]):
@@ -269,14 +272,14 @@ class WorkQueue(Generic[K]):
     # --- Internals ----------------------------------------------------------------------------------------------------
 
     def _catch_up(self) -> float:
-        """The time, after every delayed add that is due was added at its own time: that keeps the lanes in order."""
+        """The time, after the delayed adds that are due were added; of more than MOST_ADDED the rest follows later."""
         now = self._monotonic()
         if now >= self._delayed.next_due:
             self._add_due(now)
         return now
 
     def _add_due(self, now: float) -> None:
-        for delayed in self._delayed.due(now):
+        for delayed in self._delayed.due(now, MOST_ADDED):
             entry = self._entries.get(delayed.key)
             if entry is not None and entry.state is not QUEUED:
                 entry.overdue = delayed
@@ -346,7 +349,7 @@ class WorkQueue(Generic[K]):
         await self._clock.sleep(seconds)
 
     def _on_timer(self, timer: asyncio.Task[None]) -> None:
-        """Adds what is due, which wakes waiting workers; sets the next timer while some still wait."""
+        """Adds what is due, which wakes waiting workers; sets the next timer while some of them still wait."""
         if timer is not self._timer:
             return  # an earlier delayed add came in between, and has a timer of its own
         self._timer = None

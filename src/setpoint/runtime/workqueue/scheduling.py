@@ -114,10 +114,10 @@ class DelayedAdds(Generic[K]):
         self._heap.clear()
         self.next_due = inf
 
-    def due(self, now: float) -> list[DelayedAdd[K]]:
-        """The pending ones that are due, in order. They stay pending until `claim`."""
-        found = []
-        while self._heap and self._heap[0].due <= now:
+    def due(self, now: float, most: int) -> list[DelayedAdd[K]]:
+        """The pending ones that are due, the first `most` of them in order. They stay pending until `claim`."""
+        found: list[DelayedAdd[K]] = []
+        while self._heap and self._heap[0].due <= now and len(found) < most:
             delayed = heappop(self._heap)
             if self._pending.get(delayed.key) is delayed:
                 found.append(delayed)
@@ -174,8 +174,9 @@ class QueueEntry(msgspec.Struct, Generic[K], gc=False, eq=False):
 class PriorityLanes(Generic[K]):
     """Takes out the earliest deadline: the time of the add plus the longest wait of its priority.
 
-    Times must not decrease from one call to the next. Then each lane is sorted without a heap, and the earliest entry
-    is at the front of one of the lanes. Stale entries are skipped, and removed when they outnumber the live ones.
+    No deadline is before that of an earlier add of the same priority. So each lane is sorted without a heap, and the
+    earliest entry is at the front of one of the lanes. Stale entries are skipped, and removed when they outnumber the
+    live ones.
     """
 
     def __init__(self) -> None:
@@ -197,12 +198,15 @@ class PriorityLanes(Generic[K]):
     def put(self, entry: QueueEntry[K], at: float) -> None:
         """Queues an entry that is in no lane, with the time of its add."""
         priority = entry.priority
-        entry.deadline = at + MAX_WAIT_SECONDS[priority]
+        deadline = at + MAX_WAIT_SECONDS[priority]
         lane = self._lanes[priority]
         if not lane:
+            entry.deadline = deadline
             lane.append(entry)
             self._find_occupied()
         else:
+            last = lane[-1].deadline
+            entry.deadline = deadline if deadline > last else last
             lane.append(entry)
         self._depths[priority] += 1
 
@@ -212,7 +216,8 @@ class PriorityLanes(Generic[K]):
         Its deadline never gets later: an entry that is due earlier keeps its lane under the new priority.
         """
         self._depths[entry.priority] -= 1
-        if entry.deadline < at + MAX_WAIT_SECONDS[priority]:
+        lane = self._lanes[priority]
+        if entry.deadline < max(at + MAX_WAIT_SECONDS[priority], lane[-1].deadline if lane else 0.0):
             entry.priority, entry.trigger = priority, trigger
             self._depths[priority] += 1
             return entry
