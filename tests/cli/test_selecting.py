@@ -119,6 +119,17 @@ def test_plan_and_reconcile_take_kinds_and_labels(fleet: Workspace) -> None:
     assert fleet.run("reconcile", "--field-selector", "name=shop", "-q").stdout == "unchanged 1\n"
 
 
+def test_a_field_that_no_kind_has_selects_nothing_and_not_everything(fleet: Workspace) -> None:
+    for command in (("get",), ("plan",), ("delete", "-y"), ("describe",)):
+        done = fleet.run(*command, "--field-selector", "spec.locaton!=EU")
+
+        assert (done.stdout, done.returncode) == ("", 1)
+        assert "character 1: no kind here has a field spec.locaton; did you mean spec.location" in done.stderr
+    found = fleet.run("import", "StorageBucket", "--project", "some-project", "--filter", "spec.locaton=EU")
+    assert "no kind here has a field spec.locaton" in found.stderr
+    assert "none of these 3 resources has the field" in fleet.run("get", "--sort-by", ".metadata.nam").stderr
+
+
 def _error(done: "subprocess.CompletedProcess[str]") -> str:
     assert (done.stdout, done.returncode) == ("", 1)
     return done.stderr

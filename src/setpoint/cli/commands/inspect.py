@@ -46,9 +46,12 @@ async def get(request: CommandRequest) -> ExitCode:
         listing = await session.list(
             *request.targets, all_namespaces=everywhere, show_secrets=show_secrets, ignore_not_found=request.watch
         )
-        resources = _selected([one.resource for one in listing], request)
         async with session.reading() as engine:
             types = engine.resource_types
+        declared = [one.resource for one in listing]
+        if request.filter is not None:
+            request.filter.require_known(declared, types)
+        resources = _selected(declared, request)
         wide, outputs = request.output == "wide", any(map(has_output, resources))
         sources = any(set_of(one.annotations) for one in resources)
         table = view.ResourceTable(types, wide=wide, outputs=outputs, sources=sources)
