@@ -86,6 +86,8 @@ def test_labels_prune_what_has_them_and_belongs_to_no_set(workspace: Workspace) 
         (("-l", "a=b"), "-l says what is pruned: write it with --prune"),
         (("--prune", "-l", "a in (b)"), "is no label: write key=value"),
         (("--set", "no name"), "a set cannot be called 'no name'"),
+        (("--prune", "-l", "app=web"), "no manifest has the labels app=web: nothing is pruned for that"),
+        (("--prune", "-l", "app=web", "--allow-empty"), "no manifest has the labels app=web"),
     ],
 )
 def test_options_that_say_nothing_together_are_refused(

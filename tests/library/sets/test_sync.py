@@ -78,6 +78,15 @@ def test_a_good_version_after_a_bad_one_clears_the_error() -> None:
     assert (_record(world).state, _record(world).error) == (SetState.CURRENT, "")
 
 
+def test_the_log_says_when_a_source_was_refused_and_when_it_is_declared_again(caplog: pytest.LogCaptureFixture) -> None:
+    world = new_world("one")
+    caplog.set_level("INFO")
+
+    _run(world, {"a.yaml": secret("a")}, {"a.yaml": secret("a")}, None, {"a.yaml": secret("a")})
+
+    assert [one.getMessage() for one in caplog.records] == ["declared", "refused", "declared"]
+
+
 def test_the_revision_of_a_resource_is_the_one_that_declared_it_as_it_is() -> None:
     world = new_world("one")
     _run(world, {"a.yaml": secret("a"), "b.yaml": secret("b")})

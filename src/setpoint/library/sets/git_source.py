@@ -100,7 +100,9 @@ class GitSource:
     async def look(self) -> str:
         """See Source: the commit."""
         if not self.repository.is_dir():
-            raise ManifestInvalid(f"{self.repository}: there is no such repository: what was declared from it stands")
+            raise ManifestInvalid(
+                f"{self.repository.absolute()}: there is no such repository: what was declared from it stands"
+            )
         found = await self._git("rev-parse", "--verify", "--quiet", f"{self.ref}^{{commit}}")
         return found.decode("ascii", "replace").strip()
 
@@ -125,11 +127,19 @@ class GitSource:
         by_path = {one.path: one for one in entries}
         files = [SourceFile(self._named(one.path), blobs[one.oid]) for one in wanted if one.mode != _LINK]
         for link in (one for one in wanted if one.mode == _LINK):
-            target = by_path[_target_of(link, blobs[link.oid], by_path)]
+            target = by_path[self._target_of(link, blobs[link.oid], by_path)]
             limits.add(target.path, target.size)
             files.append(SourceFile(self._named(link.path), (await self._contents([target.oid]))[target.oid]))
         ignored = tuple(f"submodule {self._named(one.path)}" for one in entries if one.mode == _SUBMODULE)
         return Snapshot(seen, tuple(sorted(files, key=lambda one: one.path)), ignored)
+
+    def _target_of(self, link: _Entry, text: bytes, entries: Mapping[str, _Entry]) -> str:
+        """The path of the file that a link of a tree leads to; ManifestInvalid for one out of the tree."""
+        target = normpath(str(PurePosixPath(link.path).parent / text.decode("utf-8", "replace")))
+        if target not in entries or entries[target].mode in (_LINK, _SUBMODULE):
+            where = self._named(link.path)
+            raise ManifestInvalid(f"{where}: this link leads out of the folder, or to no file: put a copy there")
+        return target
 
     def _named(self, path: str) -> str:
         return f"{self.folder}/{path}" if self.folder else path
@@ -188,18 +198,12 @@ class GitSource:
             with suppress(ProcessLookupError):
                 process.kill()
         if process.returncode or len(output) > _MAX_LISTING * 2:
-            raise ManifestInvalid(f"{self.address}: {_reason(problems, arguments)}: what was declared from it stands")
+            raise ManifestInvalid(f"{self.address}: {self._reason(problems)}: what was declared from it stands")
         return output
 
-
-def _target_of(link: _Entry, text: bytes, entries: Mapping[str, _Entry]) -> str:
-    """The path of the file that a link of a tree leads to; ManifestInvalid for one out of the tree."""
-    target = normpath(str(PurePosixPath(link.path).parent / text.decode("utf-8", "replace")))
-    if target not in entries or entries[target].mode in (_LINK, _SUBMODULE):
-        raise ManifestInvalid(f"{link.path}: this link leads out of the folder, or to no file: put a copy there")
-    return target
-
-
-def _reason(problems: bytes, arguments: Sequence[str]) -> str:
-    lines = problems.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].removeprefix("fatal: ") if lines else f"git {arguments[0]} finds no such commit"
+    def _reason(self, problems: bytes) -> str:
+        """What git says; it says nothing about a ref that is not there."""
+        lines = problems.decode("utf-8", "replace").strip().splitlines()
+        if lines:
+            return lines[-1].removeprefix("fatal: ")
+        return "there is no commit yet" if self.ref == "HEAD" else f"no branch, tag or commit is called {self.ref}"
