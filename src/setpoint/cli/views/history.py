@@ -69,7 +69,9 @@ def _result(one: HistoryEntry) -> str:
 def _step_result(data: JsonObject) -> str:
     writes = _objects(data.get("writes"))
     actions = ", ".join(dict.fromkeys(_text(write, "action") for write in writes))
-    parts = [f"{_text(data, 'decision')}: {actions or 'nothing written'}"]
+    decision = _text(data, "decision")
+    # A creation is decided and written: once is enough.
+    parts = [decision if actions == decision else f"{decision}: {actions or 'nothing written'}"]
     if because := _text(data, "because"):
         parts.append(because)
     if source := _text(data, "source"):

@@ -79,7 +79,8 @@ _Row = tuple[tuple[str, ...], str]
 
 def plan_view(plan: Plan) -> RenderableType:
     """A plan: the decision, each write with its fields, and kept fields; an owner's plan child by child."""
-    fields = [plan_rows(plan)] if plan.writes or plan.withheld or plan.kept else []
+    # A deletion has no fields.
+    fields = [rows] if (rows := plan_rows(plan)) else []
     told = [Text(retained_message(plan.retained), style="yellow")] if plan.retained else []
     rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
     words = _DECISION_WORDS[plan.decision] if plan.reason is None else REASON_WORDS[plan.reason]
