@@ -3,15 +3,19 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.workspace import Workspace
+from tests.cli.programs import Call, Terminal
+from tests.cli.workspace import Workspace, bucket
 from tests.forking.processes import SETPOINT
 
 COMPLETE = """
 eval "$(setpoint completion bash)"
+COMP_LINE='{words}'
+COMP_POINT=${{#COMP_LINE}}
 COMP_WORDS=({words})
 COMP_CWORD=1
 _setpoint_completion setpoint
@@ -39,6 +43,44 @@ def test_bash_completes_a_word(workspace: Workspace, words: str, completed: list
     assert done.stdout.splitlines() == completed
 
 
+@pytest.fixture
+def bash(workspace: Workspace) -> Iterator[Terminal]:
+    """A real bash on a terminal, which has read the script."""
+    (workspace.folder / "inputrc").write_text("set enable-bracketed-paste off\nset bell-style none\n")
+    environment = {
+        **workspace.environment,
+        "PATH": f"{Path(SETPOINT).parent}:/usr/bin:/bin",
+        "TERM": "dumb",
+        "INPUTRC": "inputrc",
+    }
+    command = (shutil.which("bash") or "bash", "--norc", "--noprofile", "-i")
+    terminal = Terminal(Call(command, workspace.folder, environment), (160, 50))
+    terminal.press(b"PS1='begin '; eval \"$(setpoint completion bash)\"; PS1='> '\n")
+    terminal.until(lambda: terminal.lines[-1] == ">")
+    yield terminal
+    terminal.close()
+
+
+@pytest.mark.skipif(not _can_complete(), reason="bash is not there, or older than 4.4")
+def test_bash_on_a_terminal_completes_fields_values_and_files(workspace: Workspace, bash: Terminal) -> None:
+    workspace.write(bucket("logs"))
+    workspace.run("apply", "-q", "-f", "manifest.yaml")
+    completed = {
+        "setpoint get --field-selector state=fai": "setpoint get --field-selector state=failed",
+        "setpoint get --field-selector=state=tim": "setpoint get --field-selector=state=timed\\ out",
+        "setpoint get --field-selector 'state=tim": "setpoint get --field-selector 'state=timed out'",
+        "setpoint get StorageBucket/lo": "setpoint get StorageBucket/logs",
+        "setpoint get --sort-by .spec.versi": "setpoint get --sort-by .spec.versioning.",
+        "setpoint apply -f mani": "setpoint apply -f manifest.yaml",
+    }
+
+    for begun, line in completed.items():
+        bash.press(f"{begun}\t".encode())
+        bash.until(lambda line=line: bash.lines[-1] == f"> {line}")  # type: ignore[misc]
+        bash.press(b"\x15\n")
+        bash.until(lambda: bash.lines[-1] == ">")
+
+
 @pytest.mark.parametrize(("shell", "at"), [("zsh", "1"), ("fish", "ap")])
 def test_zsh_and_fish_get_a_script_and_its_completions(workspace: Workspace, shell: str, at: str) -> None:
     script = workspace.run("completion", shell)
@@ -46,6 +88,10 @@ def test_zsh_and_fish_get_a_script_and_its_completions(workspace: Workspace, she
 
     assert f"_SETPOINT_COMPLETE={shell}_complete" in script.stdout
     assert "apply" in re.split(r"[,\t\n]", answer.stdout)
+
+
+def test_a_shell_that_is_not_named_is_asked_for(workspace: Workspace) -> None:
+    assert workspace.run("completion").stderr.endswith("Choose from:\n  bash,\n  zsh,\n  fish\n")
 
 
 def test_help_is_still_what_a_call_without_arguments_prints(workspace: Workspace) -> None:
