@@ -1,5 +1,6 @@
 """A shell completes commands and options, as the script that `setpoint completion` prints makes it."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from checks.apt_packages import found_or_installed
 from tests.cli.programs import Call, Terminal
 from tests.cli.workspace import Workspace, bucket
 from tests.forking.processes import SETPOINT
@@ -79,6 +81,52 @@ def test_bash_on_a_terminal_completes_fields_values_and_files(workspace: Workspa
         bash.until(lambda line=line: bash.lines[-1] == f"> {line}")  # type: ignore[misc]
         bash.press(b"\x15\n")
         bash.until(lambda: bash.lines[-1] == ">")
+
+
+class Zsh(Terminal):
+    """A real zsh on a terminal. It redraws its line in its own way: what it writes is not put on a screen."""
+
+    def _take(self, text: str) -> None:
+        self.written += text
+
+
+# After the script is read, Ctrl-X prints the line in brackets.
+_ZSH = (
+    "PS1='begin '; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -u -D",
+    "show() { print -r -- \"[$BUFFER]\" }; zle -N show; bindkey '^X' show",
+    'eval "$(setpoint completion zsh)"; PS1="READ"Y',
+)
+
+
+@pytest.fixture
+def zsh(workspace: Workspace) -> Iterator[Zsh]:
+    """A real zsh, which has read the script; it is installed where root runs the tests on Debian."""
+    found, printed = found_or_installed(lambda: shutil.which("zsh"), "zsh")
+    if found is None:
+        assert "CI" not in os.environ, f"zsh cannot be installed:\n{printed}"
+        pytest.skip("zsh is not there")
+    environment = {**workspace.environment, "PATH": f"{Path(SETPOINT).parent}:/usr/bin:/bin", "TERM": "dumb"}
+    terminal = Zsh(Call((found, "-f", "-i"), workspace.folder, environment), (160, 50))
+    terminal.press("; ".join(_ZSH).encode() + b"\n")
+    terminal.until(lambda: "READY" in terminal.written)
+    yield terminal
+    terminal.close()
+
+
+def test_zsh_on_a_terminal_goes_on_where_a_word_does(workspace: Workspace, zsh: Zsh) -> None:
+    workspace.write(bucket("logs"))
+    workspace.run("apply", "-q", "-f", "manifest.yaml")
+    completed = {
+        "setpoint get --field-selector=state=tim": "setpoint get --field-selector=state=timed\\ out ",
+        "setpoint get StorageBucket --sort-by .spec.versi": "setpoint get StorageBucket --sort-by .spec.versioning.",
+        "setpoint get storagebucket/lo": "setpoint get storagebucket/logs ",
+        "setpoint apply -f mani": "setpoint apply -f manifest.yaml ",
+    }
+
+    for begun, line in completed.items():
+        zsh.press(f"{begun}\t\x18".encode())
+        zsh.until(lambda line=line: f"[{line}]" in zsh.written)  # type: ignore[misc]
+        zsh.press(b"\x15")
 
 
 @pytest.mark.parametrize(("shell", "at"), [("zsh", "1"), ("fish", "ap")])

@@ -85,9 +85,9 @@ def _run() -> None:
     from setpoint.cli.main import main as commands
 
     if "_SETPOINT_COMPLETE" in os.environ:
-        from setpoint.cli.bash_completion import use_own_script
+        from setpoint.cli.shell_scripts import use_own_scripts
 
-        use_own_script()
+        use_own_scripts()
     commands()
 
 

@@ -47,9 +47,9 @@ def main(context: click.Context, store: str | None, cookie_location: str) -> Non
 def completion(shell: str) -> None:
     from click.shell_completion import get_completion_class
 
-    from setpoint.cli.bash_completion import use_own_script
+    from setpoint.cli.shell_scripts import use_own_scripts
 
-    use_own_script()
+    use_own_scripts()
     if (found := get_completion_class(shell)) is not None:
         click.echo(found(main, {}, "setpoint", "_SETPOINT_COMPLETE").source())
 
