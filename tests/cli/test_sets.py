@@ -130,6 +130,9 @@ def test_a_watched_folder_is_declared_and_pruned_and_shows_where_it_came_from(wo
     assert "declared at sha256:" in workspace.run("explain", "StorageBucket/cc-1").stdout
     assert "it left the set world" in workspace.run("events").stdout
     assert ':c.yaml"' in (workspace.folder / "audit.jsonl").read_text()
+    # What was pruned says why, in its history and in the audit log.
+    assert "delete; pruned: it left the set world at sha256:" in workspace.run("history", "StorageBucket/aa-1").stdout
+    assert '"why":"pruned: it left the set world at sha256:' in (workspace.folder / "audit.jsonl").read_text()
     (workspace.folder / "world").rename(workspace.folder / "gone")
     daemon.until(lambda: workspace.run("get", "sets").returncode == 1)
     assert _buckets(workspace) == {"cc-1", "by-hand"}

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from setpoint.cli.views.plan import recorded_value, value_text
 from setpoint.cli.views.table import TextTable, one_line
+from setpoint.core.plan import Action
 from setpoint.core.step_record import MORE, MORE_WITHHELD, MORE_WRITES
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
@@ -70,8 +71,9 @@ def _step_result(data: JsonObject) -> str:
     writes = _objects(data.get("writes"))
     actions = ", ".join(dict.fromkeys(_text(write, "action") for write in writes))
     decision = _text(data, "decision")
-    # A creation is decided and written: once is enough.
-    parts = [decision if actions == decision else f"{decision}: {actions or 'nothing written'}"]
+    # What is decided and written is said once.
+    is_same = actions in (decision, Action.DELETE)
+    parts = [actions if is_same else f"{decision}: {actions or 'nothing written'}"]
     if because := _text(data, "because"):
         parts.append(because)
     if source := _text(data, "source"):
