@@ -203,6 +203,29 @@ def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
         _read(GitSource(tmp_path / "new"))
 
 
+def test_an_object_that_is_missing_is_named_where_it_is_needed(repository: Path) -> None:
+    (repository / "README.md").write_text("about")
+    _commit(repository)
+
+    def remove(path: str) -> str:
+        oid = _git(repository, "rev-parse", f"HEAD:{path}")
+        (repository / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
+        return oid
+
+    remove("README.md")
+    assert _paths(GitSource(repository)) == ["a.yaml", "prod/b.yaml"]
+    oid = remove("a.yaml")
+    with pytest.raises(ManifestInvalid, match=rf"infra: the object {oid} is missing: check it with `git fsck`"):
+        _read(GitSource(repository))
+
+
+def test_a_file_that_is_too_large_is_named_from_the_root(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "MAX_FILE_BYTES", 10)
+
+    with pytest.raises(ManifestInvalid, match=r"^prod/b\.yaml: larger than"):
+        _read(GitSource(repository, folder="prod"))
+
+
 def test_without_git_the_error_names_the_program(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
 

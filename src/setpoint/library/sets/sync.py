@@ -6,6 +6,7 @@ once what is declared now has had a step.
 
 import logging
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -120,9 +121,16 @@ class SetSync:
                 await self.tick()
             except SetpointError as error:
                 _log.warning("sets cannot be declared now", extra={"why": str(error)})
-            except Exception:  # noqa: BLE001 - a bug must not end the process, nor leave the world as it is
+            except Exception as error:  # noqa: BLE001 - a bug must not end the process, nor leave the world as it is
                 _log.exception("declaring sets broke")
+                await self._tell_of_bug(error)
             await self._engine.clock.sleep(self._options.poll)
+
+    async def _tell_of_bug(self, error: Exception) -> None:
+        """Puts on record that no version is declared now, and why."""
+        self._handled = None
+        with suppress(SetpointError):
+            await self._fail(f"a bug of setpoint ({type(error).__name__}): what was declared stands; see its log")
 
     async def tick(self) -> None:
         """Looks at the sources once, declares what changed, and goes on with pruning."""
