@@ -101,6 +101,14 @@ def test_options_that_say_nothing_together_are_refused(
     assert message in printed
 
 
+@pytest.mark.parametrize("options", [("-w",), ("-o", "name"), ("-l", "a=b"), ("--sort-by", ".name")])
+def test_sets_are_all_shown(workspace: Workspace, options: tuple[str, ...]) -> None:
+    done = workspace.run("get", "sets", *options)
+
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert "sets are shown with -o table, wide, yaml or json, and all of them" in done.stderr
+
+
 def test_a_cluster_keeps_no_sets(workspace: Workspace) -> None:
     _files(workspace, a=bucket("aa-1"))
 

@@ -23,11 +23,13 @@ from setpoint.core.values.json_types import Json
 from setpoint.engine.ports import ResourceChangeType
 from setpoint.engine.resource import Resource
 from setpoint.engine.sets.resource_set import SetState, set_of
+from setpoint.errors import UserError
 from setpoint.library.declared import DeclaredChange, DeclaredResource
 from setpoint.library.outcome import ExitCode
 
 # What `get` takes for all sets: no kind has this name.
 _SET_WORDS: Final = ("set", "sets")
+_SET_FORMS: Final = ("table", "wide", "yaml", "json")
 
 # Imported where it is used: `get` does without.
 if TYPE_CHECKING:
@@ -76,6 +78,8 @@ async def _get_sets(session: "Session", request: CommandRequest) -> ExitCode:
     """Shows the sets on record; exit 1 while the newest version of one is refused."""
     from setpoint.cli.views.sets import sets_table
 
+    if request.output not in _SET_FORMS or request.watch or request.filter is not None or request.sort_by is not None:
+        raise UserError("sets are shown with -o table, wide, yaml or json, and all of them: leave other options out")
     sets = await session.sets()
     if request.output in ("json", "yaml"):
         print_document(sets.to_data(), request)
