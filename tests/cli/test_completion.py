@@ -138,6 +138,12 @@ def test_zsh_and_fish_get_a_script_and_its_completions(workspace: Workspace, she
     assert "apply" in re.split(r"[,\t\n]", answer.stdout)
 
 
+def test_the_script_of_an_earlier_version_goes_on_working(workspace: Workspace) -> None:
+    done = workspace.run(_SETPOINT_COMPLETE="bash_complete", COMP_WORDS="setpoint ap", COMP_CWORD="1")
+
+    assert (done.stdout, done.stderr) == ("plain,apply\n", "")
+
+
 def test_a_shell_that_is_not_named_is_asked_for(workspace: Workspace) -> None:
     assert workspace.run("completion").stderr.endswith("Choose from:\n  bash,\n  zsh,\n  fish\n")
 

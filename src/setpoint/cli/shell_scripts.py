@@ -87,6 +87,9 @@ class BashLineComplete(BashComplete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """See ShellComplete: the words before, and the word that is begun. Its quote may still be open."""
+        if "COMP_LINE" not in os.environ:
+            # The script of an earlier version is loaded.
+            return super().get_completion_args()
         _, *words, last = split_arg_string(os.environ["COMP_LINE"] + _CURSOR)
         return words, last.removesuffix(_CURSOR)
 
