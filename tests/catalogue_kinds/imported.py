@@ -13,10 +13,10 @@ from setpoint.engine.importing.drafts import GivenNames, ReferenceIndex, draft_o
 from setpoint.engine.importing.live_lists import find_live_objects
 from setpoint.engine.importing.proof import ImportOutcome, ProvenDraft, prove
 from setpoint.engine.kind import Location
+from setpoint.engine.management import MANAGED_LABELS
 from setpoint.engine.state import location_in
 from setpoint.engine.step.outcomes import Settled
 from setpoint.kinds.gcp.generic.placement import PLACES, parts_at
-from setpoint.kinds.gcp.shared.config_connector import MANAGED_LABELS
 from setpoint.stores.memory import MemoryStore
 from setpoint.testing import KindFixture, contract_harness
 from tests.catalogue_kinds.row_fixture import RowFixture

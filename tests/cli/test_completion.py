@@ -1,17 +1,23 @@
 """A shell completes commands and options, as the script that `setpoint completion` prints makes it."""
 
+import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.workspace import Workspace
+from checks.apt_packages import found_or_installed
+from tests.cli.programs import Call, Terminal
+from tests.cli.workspace import Workspace, bucket
 from tests.forking.processes import SETPOINT
 
 COMPLETE = """
 eval "$(setpoint completion bash)"
+COMP_LINE='{words}'
+COMP_POINT=${{#COMP_LINE}}
 COMP_WORDS=({words})
 COMP_CWORD=1
 _setpoint_completion setpoint
@@ -39,6 +45,90 @@ def test_bash_completes_a_word(workspace: Workspace, words: str, completed: list
     assert done.stdout.splitlines() == completed
 
 
+@pytest.fixture
+def bash(workspace: Workspace) -> Iterator[Terminal]:
+    """A real bash on a terminal, which has read the script."""
+    (workspace.folder / "inputrc").write_text("set enable-bracketed-paste off\nset bell-style none\n")
+    environment = {
+        **workspace.environment,
+        "PATH": f"{Path(SETPOINT).parent}:/usr/bin:/bin",
+        "TERM": "dumb",
+        "INPUTRC": "inputrc",
+    }
+    command = (shutil.which("bash") or "bash", "--norc", "--noprofile", "-i")
+    terminal = Terminal(Call(command, workspace.folder, environment), (160, 50))
+    terminal.press(b"PS1='begin '; eval \"$(setpoint completion bash)\"; PS1='> '\n")
+    terminal.until(lambda: terminal.lines[-1] == ">")
+    yield terminal
+    terminal.close()
+
+
+@pytest.mark.skipif(not _can_complete(), reason="bash is not there, or older than 4.4")
+def test_bash_on_a_terminal_completes_fields_values_and_files(workspace: Workspace, bash: Terminal) -> None:
+    workspace.write(bucket("logs"))
+    workspace.run("apply", "-q", "-f", "manifest.yaml")
+    completed = {
+        "setpoint get --field-selector state=fai": "setpoint get --field-selector state=failed",
+        "setpoint get --field-selector=state=tim": "setpoint get --field-selector=state=timed\\ out",
+        "setpoint get --field-selector 'state=tim": "setpoint get --field-selector 'state=timed out'",
+        "setpoint get StorageBucket/lo": "setpoint get StorageBucket/logs",
+        "setpoint get --sort-by .spec.versi": "setpoint get --sort-by .spec.versioning.",
+        "setpoint apply -f mani": "setpoint apply -f manifest.yaml",
+    }
+
+    for begun, line in completed.items():
+        bash.press(f"{begun}\t".encode())
+        bash.until(lambda line=line: bash.lines[-1] == f"> {line}")  # type: ignore[misc]
+        bash.press(b"\x15\n")
+        bash.until(lambda: bash.lines[-1] == ">")
+
+
+class Zsh(Terminal):
+    """A real zsh on a terminal. It redraws its line in its own way: what it writes is not put on a screen."""
+
+    def _take(self, text: str) -> None:
+        self.written += text
+
+
+# After the script is read, Ctrl-X prints the line in brackets.
+_ZSH = (
+    "PS1='begin '; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -u -D",
+    "show() { print -r -- \"[$BUFFER]\" }; zle -N show; bindkey '^X' show",
+    'eval "$(setpoint completion zsh)"; PS1="READ"Y',
+)
+
+
+@pytest.fixture
+def zsh(workspace: Workspace) -> Iterator[Zsh]:
+    """A real zsh, which has read the script; it is installed where root runs the tests on Debian."""
+    found, printed = found_or_installed(lambda: shutil.which("zsh"), "zsh")
+    if found is None:
+        assert "CI" not in os.environ, f"zsh cannot be installed:\n{printed}"
+        pytest.skip("zsh is not there")
+    environment = {**workspace.environment, "PATH": f"{Path(SETPOINT).parent}:/usr/bin:/bin", "TERM": "dumb"}
+    terminal = Zsh(Call((found, "-f", "-i"), workspace.folder, environment), (160, 50))
+    terminal.press("; ".join(_ZSH).encode() + b"\n")
+    terminal.until(lambda: "READY" in terminal.written)
+    yield terminal
+    terminal.close()
+
+
+def test_zsh_on_a_terminal_goes_on_where_a_word_does(workspace: Workspace, zsh: Zsh) -> None:
+    workspace.write(bucket("logs"))
+    workspace.run("apply", "-q", "-f", "manifest.yaml")
+    completed = {
+        "setpoint get --field-selector=state=tim": "setpoint get --field-selector=state=timed\\ out ",
+        "setpoint get StorageBucket --sort-by .spec.versi": "setpoint get StorageBucket --sort-by .spec.versioning.",
+        "setpoint get storagebucket/lo": "setpoint get storagebucket/logs ",
+        "setpoint apply -f mani": "setpoint apply -f manifest.yaml ",
+    }
+
+    for begun, line in completed.items():
+        zsh.press(f"{begun}\t\x18".encode())
+        zsh.until(lambda line=line: f"[{line}]" in zsh.written)  # type: ignore[misc]
+        zsh.press(b"\x15")
+
+
 @pytest.mark.parametrize(("shell", "at"), [("zsh", "1"), ("fish", "ap")])
 def test_zsh_and_fish_get_a_script_and_its_completions(workspace: Workspace, shell: str, at: str) -> None:
     script = workspace.run("completion", shell)
@@ -46,6 +136,16 @@ def test_zsh_and_fish_get_a_script_and_its_completions(workspace: Workspace, she
 
     assert f"_SETPOINT_COMPLETE={shell}_complete" in script.stdout
     assert "apply" in re.split(r"[,\t\n]", answer.stdout)
+
+
+def test_the_script_of_an_earlier_version_goes_on_working(workspace: Workspace) -> None:
+    done = workspace.run(_SETPOINT_COMPLETE="bash_complete", COMP_WORDS="setpoint ap", COMP_CWORD="1")
+
+    assert (done.stdout, done.stderr) == ("plain,apply\n", "")
+
+
+def test_a_shell_that_is_not_named_is_asked_for(workspace: Workspace) -> None:
+    assert workspace.run("completion").stderr.endswith("Choose from:\n  bash,\n  zsh,\n  fish\n")
 
 
 def test_help_is_still_what_a_call_without_arguments_prints(workspace: Workspace) -> None:

@@ -13,8 +13,12 @@ from aiohttp import web
 
 from setpoint.app import AppSettings
 from setpoint.cli.commands.operating.doctor import doctor
+from setpoint.engine.resource import ResourceRef
+from setpoint.errors import RemoteUnavailable
 from setpoint.library.doctor.examination import CHECKS, Examination, examine
 from setpoint.library.doctor.findings import Finding, Level
+from setpoint.library.doctor.probe import Answers, ProbeResult
+from setpoint.library.doctor.service_checks import check_reads
 from setpoint.localcloud.faults import FailRequest
 from tests.cli.workspace import Workspace, bucket
 from tests.clients.loopback_servers import http_server, raw_server
@@ -116,6 +120,19 @@ def test_a_refused_port_is_an_error_that_names_the_variable(applied: Workspace) 
     assert where == "http://127.0.0.1:1 (STORAGE_EMULATOR_HOST)"
     assert advice == "correct STORAGE_EMULATOR_HOST, or start what it names"
     assert levels(rights) == {Level.WARNING}
+
+
+def test_kinds_that_no_service_answers_for_are_one_finding() -> None:
+    refs = [ResourceRef("a", f"Kind{number}", "default", "one") for number in range(7)]
+    seen = [(ref, RemoteUnavailable("GET /: cannot connect")) for ref in refs]
+
+    (one,) = check_reads(ProbeResult((), seen[:1], Answers()))
+    (all_of_them,) = check_reads(ProbeResult((), seen, Answers()))
+
+    assert (one.level, one.where) == (Level.WARNING, "Kind0")
+    assert one.what == "1 kind could not be looked at: the service does not answer"
+    assert all_of_them.what == "7 kinds could not be looked at: the service does not answer"
+    assert all_of_them.where == "Kind0, Kind1, Kind2, Kind3, Kind4 and 2 more"
 
 
 def test_a_clock_that_is_off_is_found_by_the_answers_of_services(applied: Workspace) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from setpoint.cli.commands.history import since_time
 from setpoint.errors import ManifestInvalid
-from tests.cli.workspace import Workspace, bucket
+from tests.cli.workspace import Workspace, bucket, database
 
 NOW = "2026-01-31T12:00:00Z"
 
@@ -61,6 +61,42 @@ def test_a_history_is_shown_without_a_running_process_and_beside_one(workspace: 
     assert entries(workspace, "--limit", "1") == found[-1:]
     assert entries(workspace, "--since", "2999-01-01T00:00Z") == []
     assert entries(workspace, "--since", "3h") == found
+
+
+def _told(workspace: Workspace, target: str) -> list[str]:
+    """The lines of a history without their times and fields."""
+    done = workspace.run("history", target)
+    assert done.returncode == 0, done.stderr
+    return [" ".join(line.split()[1:]) for line in done.stdout.splitlines()[1:] if not line.startswith(" ")]
+
+
+def test_the_history_of_what_is_gone_ends_with_its_deletion(workspace: Workspace) -> None:
+    workspace.make_instance("main")
+    kept = bucket("kept-1").replace("annotations: {", "annotations: {cnrm.cloud.google.com/deletion-policy: abandon, ")
+    workspace.apply(bucket("logs-1"), kept, database("orders", "{external: main}"))
+
+    names = ("StorageBucket/logs-1", "StorageBucket/kept-1", "SQLDatabase/orders")
+    assert workspace.run("delete", "--yes", *names).returncode == 0
+
+    assert _told(workspace, names[0]) == ["step setpoint apply create", "step setpoint delete delete"]
+    assert _told(workspace, names[1])[-1] == (
+        "step setpoint delete intent changed: nothing written; the resource goes, and "
+        "projects/some-project/buckets/kept-1 stays as it is"
+    )
+    # The step that finds the end of the operation is none of its own.
+    assert _told(workspace, names[2]) == ["step setpoint apply create", "step setpoint delete delete"]
+    # The next resource of the name goes on with it; nothing of a running process is left over, either.
+    daemon = workspace.daemon()
+    assert workspace.run("apply", "-f", "manifest.yaml").returncode == 0
+    assert workspace.run("delete", "--yes", names[0]).returncode == 0
+    daemon.send(signal.SIGTERM)
+    assert daemon.end() == 0
+    assert _told(workspace, names[0])[2:] == [
+        "write its declaration create projects/some-project/buckets/logs-1",
+        "step its declaration create",
+        "write its deletion delete projects/some-project/buckets/logs-1",
+        "step its deletion delete",
+    ]
 
 
 @pytest.mark.parametrize(

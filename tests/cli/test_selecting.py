@@ -30,6 +30,7 @@ spec: {instanceRef: {name: shop, namespace: default}}
 """
 
 
+_PLACE = "SQLInstance.spec.settings.locationPreference"
 _BY_LOCATION = "StorageBucket/logs\nStorageBucket/rest\nSQLInstance/shop\n"
 _DRAWN = """\
 SQLInstance default/(1) ready
@@ -119,6 +120,17 @@ def test_plan_and_reconcile_take_kinds_and_labels(fleet: Workspace) -> None:
     assert fleet.run("reconcile", "--field-selector", "name=shop", "-q").stdout == "unchanged 1\n"
 
 
+def test_a_field_that_no_kind_has_selects_nothing_and_not_everything(fleet: Workspace) -> None:
+    for command in (("get",), ("plan",), ("delete", "-y"), ("describe",)):
+        done = fleet.run(*command, "--field-selector", "spec.locaton!=EU")
+
+        assert (done.stdout, done.returncode) == ("", 1)
+        assert "character 1: no kind here has a field spec.locaton; did you mean spec.location" in done.stderr
+    found = fleet.run("import", "StorageBucket", "--project", "some-project", "--filter", "spec.locaton=EU")
+    assert "no kind here has a field spec.locaton" in found.stderr
+    assert "none of these 3 resources has the field" in fleet.run("get", "--sort-by", ".metadata.nam").stderr
+
+
 def _error(done: "subprocess.CompletedProcess[str]") -> str:
     assert (done.stdout, done.returncode) == ("", 1)
     return done.stderr
@@ -168,6 +180,15 @@ def test_a_fleet_is_drawn_by_kind_and_namespace(fleet: Workspace) -> None:
         ("setpoint get --field-selector state=fai", ["state=failed"]),
         ("setpoint get --field-selector state=ready,na", ["state=ready,name=", "state=ready,namespace="]),
         ("setpoint get --field-selector namespace=o", ["namespace=other"]),
+        ("setpoint get SQLInstance --field-selector spec.set", ["spec.settings."]),
+        (
+            "setpoint get SQLInstance --field-selector spec.settings.ti",
+            ["spec.settings.tier=", "spec.settings.timeZone="],
+        ),
+        ("setpoint get StorageBucket --sort-by .spec.loc", [".spec.location"]),
+        ("setpoint kinds SQLInstance.spec.settings.loca", [_PLACE, f"{_PLACE}."]),
+        ("setpoint history SQLInstance/s", ["SQLInstance/shop"]),
+        ("setpoint import SQLI", ["SQLInstance"]),
         ("setpoint get -o custom", ["custom-columns="]),
     ],
 )
@@ -176,7 +197,8 @@ def test_a_shell_completes_what_is_there(fleet: Workspace, words: str, completed
     *before, last = words.split(" ")
     at = last if shell == "fish" else str(len(before))
     line = words if shell != "fish" else " ".join(before)
-    done = fleet.run(_SETPOINT_COMPLETE=f"{shell}_complete", COMP_WORDS=line, COMP_CWORD=at)
+    variables = {"COMP_LINE": words} if shell == "bash" else {"COMP_WORDS": line, "COMP_CWORD": at}
+    done = fleet.run(_SETPOINT_COMPLETE=f"{shell}_complete", **variables)
 
     assert done.stderr == ""
     assert _values(done.stdout, shell) == completed
@@ -193,8 +215,7 @@ def test_completion_says_nothing_where_the_store_cannot_be_read(workspace: Works
     (workspace.folder / "broken.db").write_text("not a store")
     done = workspace.run(
         _SETPOINT_COMPLETE="bash_complete",
-        COMP_WORDS="setpoint --store sqlite:///broken.db get -n d",
-        COMP_CWORD="5",
+        COMP_LINE="setpoint --store sqlite:///broken.db get -n d",
     )
 
     assert (done.stdout.strip(), done.stderr) == ("", "")

@@ -86,6 +86,8 @@ def test_labels_prune_what_has_them_and_belongs_to_no_set(workspace: Workspace) 
         (("-l", "a=b"), "-l says what is pruned: write it with --prune"),
         (("--prune", "-l", "a in (b)"), "is no label: write key=value"),
         (("--set", "no name"), "a set cannot be called 'no name'"),
+        (("--prune", "-l", "app=web"), "no manifest has the labels app=web: nothing is pruned for that"),
+        (("--prune", "-l", "app=web", "--allow-empty"), "no manifest has the labels app=web"),
     ],
 )
 def test_options_that_say_nothing_together_are_refused(
@@ -97,6 +99,14 @@ def test_options_that_say_nothing_together_are_refused(
 
     assert (code, _buckets(workspace)) == (1, set())
     assert message in printed
+
+
+@pytest.mark.parametrize("options", [("-w",), ("-o", "name"), ("-l", "a=b"), ("--sort-by", ".name")])
+def test_sets_are_all_shown(workspace: Workspace, options: tuple[str, ...]) -> None:
+    done = workspace.run("get", "sets", *options)
+
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert "sets are shown with -o table, wide, yaml or json, and all of them" in done.stderr
 
 
 def test_a_cluster_keeps_no_sets(workspace: Workspace) -> None:
@@ -128,6 +138,9 @@ def test_a_watched_folder_is_declared_and_pruned_and_shows_where_it_came_from(wo
     assert "declared at sha256:" in workspace.run("explain", "StorageBucket/cc-1").stdout
     assert "it left the set world" in workspace.run("events").stdout
     assert ':c.yaml"' in (workspace.folder / "audit.jsonl").read_text()
+    # What was pruned says why, in its history and in the audit log.
+    assert "delete; pruned: it left the set world at sha256:" in workspace.run("history", "StorageBucket/aa-1").stdout
+    assert '"why":"pruned: it left the set world at sha256:' in (workspace.folder / "audit.jsonl").read_text()
     (workspace.folder / "world").rename(workspace.folder / "gone")
     daemon.until(lambda: workspace.run("get", "sets").returncode == 1)
     assert _buckets(workspace) == {"cc-1", "by-hand"}

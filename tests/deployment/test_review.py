@@ -111,7 +111,17 @@ def test_secret_values_are_redacted_and_unchanged_resources_left_out() -> None:
 def test_a_plan_that_could_not_be_made_says_why() -> None:
     text = plan_markdown(document(error="m.yaml:3: no"))
 
-    assert "**The plan could not be made:** <code>m&#46;yaml&#58;3&#58; no</code>" in text
+    assert "### Plan: failed\n\n**The plan could not be made:** <code>m&#46;yaml&#58;3&#58; no</code>" in text
+
+
+def test_each_mistake_has_a_line_of_its_own() -> None:
+    text = plan_markdown(document(error="\n".join(f"wrong {number}" for number in range(22))))
+
+    lines = text.splitlines()
+    assert lines[4:7] == ["**The plan could not be made:**", "", "* <code>wrong 0</code>"]
+    assert lines[-2:] == ["* <code>wrong 19</code>", "* … and 2 more"]
+    long = {**document(error="\n".join(["*" * 5_000] * 50)), "warnings": ["*" * 5_000] * 50}
+    assert len(plan_markdown(long)) <= MAX_CHARACTERS
 
 
 # --- The comment ------------------------------------------------------------------------------------------------------

@@ -56,3 +56,14 @@ def test_its_help_says_that_it_is_not_google() -> None:
     ended = subprocess.run([*_COMMAND, "--help"], capture_output=True, text=True, check=True)
 
     assert "It is not Google." in " ".join(ended.stdout.split())
+
+
+def test_a_state_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    done = subprocess.run(
+        [*_COMMAND, "--state", str(tmp_path / "file" / "state.json")], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "state.json: File exists: name a file in a folder that you can write to" in done.stderr

@@ -84,6 +84,10 @@ def _run() -> None:
     gc.disable()
     from setpoint.cli.main import main as commands
 
+    if "_SETPOINT_COMPLETE" in os.environ:
+        from setpoint.cli.shell_scripts import use_own_scripts
+
+        use_own_scripts()
     commands()
 
 

@@ -28,9 +28,10 @@ def _printable_errors() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        if (text := error.format_message()) == printable(text):
+        # Click itself writes a tab before each choice.
+        if (text := error.format_message()) == (shown := printable(text.expandtabs(2))):
             raise
-        raise click.UsageError(printable(text), error.ctx) from error
+        raise click.UsageError(shown, error.ctx) from error
 
 
 @click.group(cls=_Commands, help=SUMMARY, context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,6 +47,9 @@ def main(context: click.Context, store: str | None, cookie_location: str) -> Non
 def completion(shell: str) -> None:
     from click.shell_completion import get_completion_class
 
+    from setpoint.cli.shell_scripts import use_own_scripts
+
+    use_own_scripts()
     if (found := get_completion_class(shell)) is not None:
         click.echo(found(main, {}, "setpoint", "_SETPOINT_COMPLETE").source())
 

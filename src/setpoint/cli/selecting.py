@@ -22,6 +22,8 @@ async def declared_selection(request: CommandRequest, session: "Session") -> Sel
     async with session.reading() as engine:
         types = engine.resource_types
     found = [one.resource for one in listing if one.ref.group_kind in types]
+    if request.filter is not None:
+        request.filter.require_known(found, types)
     refs = tuple(one.ref for one in found if request.filter is None or request.filter.matches(one))
     if not refs and not request.ignore_not_found:
         raise ManifestInvalid(_NONE)

@@ -8,6 +8,11 @@ from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import annotation_value
 
 MANAGEMENT: Final = known_annotations.MANAGEMENT
+# Labels of an object that say that it is managed, as Config Connector has them, whatever the spec says.
+MANAGED_LABEL: Final = "managed-by-cnrm"
+# On objects whose ids the service makes: the uid of the resource, by which a created object is found again.
+MARK_LABEL: Final = "managed-by-setpoint"
+MANAGED_LABELS: Final = (MANAGED_LABEL, MARK_LABEL)
 
 
 class CookieLocation(StrEnum):

@@ -59,7 +59,14 @@ def load_state(file: Path) -> CloudState:
 
 
 def save_state(file: Path, state: CloudState) -> None:
-    """Replaces the file atomically: a reader sees the old state or the new one."""
+    """Replaces the file atomically: a reader sees the old state or the new one. UserError when it cannot be written."""
+    try:
+        _replace_state(file, state)
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}: name a file in a folder that you can write to") from error
+
+
+def _replace_state(file: Path, state: CloudState) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:

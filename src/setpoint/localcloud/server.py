@@ -104,6 +104,8 @@ def announcement(url: str) -> str:
 
 async def _serve(host: str, port: int, state: Path | None) -> None:
     cloud = LocalCloud(state_file=state)
+    # A file that cannot be written is told now, and not at the end.
+    cloud.save()
     url = await cloud.start(host, port)
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

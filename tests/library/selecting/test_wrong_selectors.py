@@ -1,11 +1,15 @@
 """Selectors and templates that are wrong: the message says where, and what may be meant."""
 
 from collections.abc import Callable
+from typing import Annotated
 
 import pytest
+from msgspec import Struct
 
+from setpoint.core.schema.shape import Keyed, shape_of
+from setpoint.core.values.json_types import Json
 from setpoint.engine.resource import Resource
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import ManifestInvalid, UnknownField
 from setpoint.library.selecting.custom_columns import CustomColumns, sorted_by
 from setpoint.library.selecting.field_selector import FieldSelector
 from setpoint.library.selecting.json_path import JsonPathTemplate
@@ -34,6 +38,7 @@ from setpoint.library.selecting.label_selector import LabelSelector
         (JsonPathTemplate.parse, '{"a" "b"}', 'a text has to end with "'),
         (CustomColumns.parse, "A:.a,B", "column 2, 'B': write HEADER:PATH"),
         (CustomColumns.parse, "A:.a[", "column 1, 'A:.a['"),
+        (CustomColumns.parse, "A:{.a", "column 1, 'A:{.a': write a path such as .spec.region, or {.spec.region}"),
     ],
 )
 def test_the_message_says_where(parse: Callable[[str], object], text: str, problem: str) -> None:
@@ -56,6 +61,62 @@ def test_numbers_come_before_texts_and_nothing_comes_last() -> None:
     assert [one.ref.name for one in found] == ["a", "b", "c", "d"]
 
 
+@pytest.mark.parametrize("text", [".spec.siz", "{.spec.siz}"])
+def test_a_field_that_none_has_is_no_order(text: str) -> None:
+    shops = [_resource("b", size=10), _resource("a", size=9)]
+
+    with pytest.raises(ManifestInvalid, match="none of these 2 resources has the field"):
+        sorted_by(shops, text)
+    assert sorted_by(shops[:1], text) == shops[:1]
+    assert sorted_by([], text) == []
+
+
+class Entry(Struct):
+    name: str
+    value: str
+
+
+class Spec(Struct):
+    region: str
+    labels: dict[str, str]
+    entries: Annotated[list[Entry], Keyed("name")]
+    ports: list[Entry]
+    anything: Json
+
+
+class Shop(Struct):
+    spec: Spec
+
+
+_SHOP = shape_of(Shop)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "spec.region",
+        "spec.labels.team",
+        "spec.entries[name=a].value",
+        "spec.entries[0].value",
+        "spec.ports[name=a].value",
+        "spec.anything.below[0]",
+        "metadata.labels.team",
+        "status.whatever",
+    ],
+)
+def test_a_path_that_a_kind_has_is_known(path: str) -> None:
+    FieldSelector.parse(f"{path}=a").require_known([_SHOP])
+
+
+@pytest.mark.parametrize("path", ["spec.regoin", "spec.entries[name=a].valeu", "spec.ports[0].valeu"])
+def test_a_path_that_no_kind_has_is_refused_with_the_nearest(path: str) -> None:
+    selector = FieldSelector.parse(f"name=a,{path}!=b")
+
+    with pytest.raises(UnknownField, match=r"character 8: no kind here has a field .*; did you mean spec\."):
+        selector.require_known([_SHOP])
+    selector.require_known([])
+
+
 def test_fields_are_compared_with_wildcards() -> None:
     shop = _resource("web-1", region="europe-west1")
 
@@ -63,3 +124,11 @@ def test_fields_are_compared_with_wildcards() -> None:
     assert not FieldSelector.parse("spec.region=europe").matches(shop)
     assert FieldSelector.parse("spec.zone=").matches(shop)
     assert FieldSelector.parse("state=not looked at").matches(shop)
+
+
+def test_an_element_of_a_list_is_named_in_brackets() -> None:
+    shop = _resource("web", rules=[{"port": 80, "action": "allow"}], region="eu-1")
+
+    assert FieldSelector.parse("spec.rules[port=80].action=allow,spec.region=eu-[12]").matches(shop)
+    assert FieldSelector.parse("spec.rules[port=81].action!=allow,name=web").matches(shop)
+    assert not FieldSelector.parse("spec.rules[0].action=deny").matches(shop)

@@ -123,7 +123,7 @@ def test_a_pipe_is_refused_without_being_opened(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_vanished_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ManifestInvalid, match="No such file or directory: what was declared from there stands"):
+    with pytest.raises(ManifestInvalid, match="there is no such folder: what was declared from there stands"):
         _read(FolderSource(tmp_path / "gone"))
 
 
@@ -182,7 +182,7 @@ def test_a_bare_repository_a_branch_and_a_tag_can_be_named(repository: Path, tmp
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{}@nothing", "finds no such commit"),
+        ("{}@nothing", "no branch, tag or commit is called nothing: what was declared from it stands"),
         ("{}@main:nothing", "the folder nothing is not in the commit"),
         ("{}/prod", "not a git repository"),
         ("{}@main:../x", "write PATH, PATH@REF or PATH@REF:FOLDER"),
@@ -194,6 +194,36 @@ def test_a_bare_repository_a_branch_and_a_tag_can_be_named(repository: Path, tmp
 def test_what_cannot_be_read_says_why(repository: Path, text: str, message: str) -> None:
     with pytest.raises(ManifestInvalid, match=message):
         _read(GitSource.parse(text.format(repository)))
+
+
+def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
+    _git(tmp_path, "init", "-q", "-b", "main", "new")
+
+    with pytest.raises(ManifestInvalid, match="there is no commit yet: what was declared from it stands"):
+        _read(GitSource(tmp_path / "new"))
+
+
+def test_an_object_that_is_missing_is_named_where_it_is_needed(repository: Path) -> None:
+    (repository / "README.md").write_text("about")
+    _commit(repository)
+
+    def remove(path: str) -> str:
+        oid = _git(repository, "rev-parse", f"HEAD:{path}")
+        (repository / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
+        return oid
+
+    remove("README.md")
+    assert _paths(GitSource(repository)) == ["a.yaml", "prod/b.yaml"]
+    oid = remove("a.yaml")
+    with pytest.raises(ManifestInvalid, match=rf"infra: the object {oid} is missing: check it with `git fsck`"):
+        _read(GitSource(repository))
+
+
+def test_a_file_that_is_too_large_is_named_from_the_root(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "MAX_FILE_BYTES", 10)
+
+    with pytest.raises(ManifestInvalid, match=r"^prod/b\.yaml: larger than"):
+        _read(GitSource(repository, folder="prod"))
 
 
 def test_without_git_the_error_names_the_program(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +266,7 @@ def test_a_link_of_a_commit_is_followed_inside_of_it_alone(repository: Path) -> 
     _commit(repository)
     assert _paths(GitSource(repository)) == ["a.yaml", "prod/b.yaml", "prod/link.yaml"]
 
-    with pytest.raises(ManifestInvalid, match="leads out of the folder"):
+    with pytest.raises(ManifestInvalid, match=r"^prod/link\.yaml: this link leads out of the folder"):
         _read(GitSource(repository, folder="prod"))
 
 

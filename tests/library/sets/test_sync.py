@@ -10,7 +10,7 @@ from setpoint.app import AppSettings, StoreAccess, open_app
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.sets.resource_set import SetState, source_of
 from setpoint.errors import ManifestInvalid, UserError
-from setpoint.library.sets.sync import named_sources
+from setpoint.library.sets.sync import NamedSource, SetSync, SyncOptions, named_sources
 from tests.library.sets.worlds import GivenSource, SetWorld, new_world, secret
 
 
@@ -76,6 +76,49 @@ def test_a_good_version_after_a_bad_one_clears_the_error() -> None:
     _run(world, {"a.yaml": secret("a")}, None, {"a.yaml": secret("a")})
 
     assert (_record(world).state, _record(world).error) == (SetState.CURRENT, "")
+
+
+def test_the_log_says_when_a_source_was_refused_and_when_it_is_declared_again(caplog: pytest.LogCaptureFixture) -> None:
+    world = new_world("one")
+    caplog.set_level("INFO")
+
+    _run(world, {"a.yaml": secret("a")}, {"a.yaml": secret("a")}, None, {"a.yaml": secret("a")})
+
+    assert [one.getMessage() for one in caplog.records] == ["declared", "refused", "declared"]
+
+
+def test_a_bug_leaves_the_last_good_version_and_is_on_record(caplog: pytest.LogCaptureFixture) -> None:
+    world = new_world("one")
+    _run(world, {"a.yaml": secret("a")})
+    broken = BrokenSource("one")
+
+    asyncio.run(_run_for_a_while(SetSync([NamedSource("one", broken)], world.engine, SyncOptions(adopts=True)), broken))
+
+    assert _members(world) == {"one": {"a": "a"}}
+    record = _record(world)
+    assert (record.state, record.error) == (
+        SetState.FAILED,
+        "a bug of setpoint (ZeroDivisionError): what was declared stands; see its log",
+    )
+    assert "declaring sets broke" in caplog.text
+
+
+class BrokenSource(GivenSource):
+    """A source with a bug."""
+
+    looks = 0
+
+    async def look(self) -> str:
+        """See Source."""
+        self.looks += 1
+        raise ZeroDivisionError
+
+
+async def _run_for_a_while(sync: SetSync, source: BrokenSource) -> None:
+    running = asyncio.ensure_future(sync.run())
+    while source.looks < 3:
+        await asyncio.sleep(0)
+    running.cancel()
 
 
 def test_the_revision_of_a_resource_is_the_one_that_declared_it_as_it_is() -> None:

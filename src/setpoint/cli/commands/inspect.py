@@ -23,11 +23,13 @@ from setpoint.core.values.json_types import Json
 from setpoint.engine.ports import ResourceChangeType
 from setpoint.engine.resource import Resource
 from setpoint.engine.sets.resource_set import SetState, set_of
+from setpoint.errors import UserError
 from setpoint.library.declared import DeclaredChange, DeclaredResource
 from setpoint.library.outcome import ExitCode
 
 # What `get` takes for all sets: no kind has this name.
 _SET_WORDS: Final = ("set", "sets")
+_SET_FORMS: Final = ("table", "wide", "yaml", "json")
 
 # Imported where it is used: `get` does without.
 if TYPE_CHECKING:
@@ -46,9 +48,12 @@ async def get(request: CommandRequest) -> ExitCode:
         listing = await session.list(
             *request.targets, all_namespaces=everywhere, show_secrets=show_secrets, ignore_not_found=request.watch
         )
-        resources = _selected([one.resource for one in listing], request)
         async with session.reading() as engine:
             types = engine.resource_types
+        declared = [one.resource for one in listing]
+        if request.filter is not None:
+            request.filter.require_known(declared, types)
+        resources = _selected(declared, request)
         wide, outputs = request.output == "wide", any(map(has_output, resources))
         sources = any(set_of(one.annotations) for one in resources)
         table = view.ResourceTable(types, wide=wide, outputs=outputs, sources=sources)
@@ -73,6 +78,8 @@ async def _get_sets(session: "Session", request: CommandRequest) -> ExitCode:
     """Shows the sets on record; exit 1 while the newest version of one is refused."""
     from setpoint.cli.views.sets import sets_table
 
+    if request.output not in _SET_FORMS or request.watch or request.filter is not None or request.sort_by is not None:
+        raise UserError("sets are shown with -o table, wide, yaml or json, and all of them: leave other options out")
     sets = await session.sets()
     if request.output in ("json", "yaml"):
         print_document(sets.to_data(), request)

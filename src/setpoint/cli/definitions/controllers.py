@@ -12,6 +12,7 @@ from setpoint.cli.definitions.options import (
     NAMESPACE,
     TENANCY,
     command_named,
+    completed_by,
     exit_with,
     options_of,
     run_request,
@@ -82,15 +83,30 @@ from setpoint.cli.definitions.options import (
     metavar="CIDR|HOST",
     help="They may not, besides this machine, its network and the services around it; again for another.",
 )
-@click.option("-f", "--file", "folders", multiple=True, metavar="FOLDER", help="Keep what this folder declares: a set.")
+@click.option(
+    "-f",
+    "--file",
+    "folders",
+    multiple=True,
+    metavar="FOLDER",
+    shell_complete=completed_by("files"),
+    help="Keep what this folder declares: a set.",
+)
 @click.option(
     "--git",
     "repositories",
     multiple=True,
     metavar="PATH[@REF[:FOLDER]]",
+    shell_complete=completed_by("files"),
     help="The same of the commits of a local repository; again for another set.",
 )
-@click.option("--set", "set_name", metavar="NAME", help="The name of the set: that of the folder otherwise.")
+@click.option(
+    "--set",
+    "set_name",
+    metavar="NAME",
+    shell_complete=completed_by("sets"),
+    help="The name of the set: that of the folder otherwise.",
+)
 @click.option(
     "--poll", default="2s", metavar="TIME", show_default=True, help="How often folders and repositories are looked at."
 )
@@ -120,13 +136,14 @@ def dashboard(context: click.Context, /, **options: object) -> None:
 
 
 @command_named("crds")
-@click.argument("targets", nargs=-1, metavar="[KIND]...")
+@click.argument("targets", nargs=-1, metavar="[KIND]...", shell_complete=completed_by("kinds"))
 @click.option(
     "-f",
     "--file",
     "manifests",
     multiple=True,
     metavar="PATH",
+    shell_complete=completed_by("files"),
     help="The kinds of the manifests in a file or folder; - is standard input.",
 )
 @click.option("--service", "services", multiple=True, metavar="NAME", help="The kinds of a service of Google's.")
@@ -140,7 +157,7 @@ def crds(context: click.Context, /, **options: object) -> None:
 
 
 @command_named("kinds")
-@click.argument("targets", nargs=-1, metavar="[KIND[.FIELD]]...")
+@click.argument("targets", nargs=-1, metavar="[KIND[.FIELD]]...", shell_complete=completed_by("kind_fields"))
 @click.option(
     "-o",
     "--output",

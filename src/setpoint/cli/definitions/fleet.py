@@ -17,6 +17,7 @@ from setpoint.cli.definitions.options import (
     TENANCY,
     TEXT_OR_JSON,
     command_named,
+    completed_by,
     exit_with,
     options_of,
 )
@@ -93,7 +94,7 @@ def export(context: click.Context, /, **options: object) -> None:
 
 @command_named("import")
 @options_of(FILES)
-@click.argument("paths", nargs=-1, metavar="[KIND | PATH]...")
+@click.argument("paths", nargs=-1, metavar="[KIND | PATH]...", shell_complete=completed_by("kinds"))
 @click.option("--overwrite", is_flag=True, help="Of an export: replace what is here already and differs.")
 @click.option("--project", envvar="GOOGLE_CLOUD_PROJECT", metavar="PROJECT", help="Write manifests of its objects.")
 @click.option("--all", "everything", is_flag=True, help="Those of every kind that can be listed.")
@@ -102,7 +103,12 @@ def export(context: click.Context, /, **options: object) -> None:
 )
 @click.option("--parent", metavar="PARENT", help="What is in no project: organizations/1, folders/2.")
 @options_of(SELECTOR, FIELD_SELECTOR, NAMESPACE)
-@click.option("--to", metavar="FOLDER", help="Write files there; to standard output otherwise.")
+@click.option(
+    "--to",
+    metavar="FOLDER",
+    shell_complete=completed_by("files"),
+    help="Write files there; to standard output otherwise.",
+)
 @click.option("--by", type=click.Choice(["object", "kind"]), default="object", help="A file for each.")
 @click.option("--force", is_flag=True, help="Replace files that are there and differ.")
 @options_of(IMPORT_FORM, QUIET)
@@ -113,7 +119,7 @@ def import_(context: click.Context, /, **options: object) -> None:
     exit_with(context, chosen_import(options), options)
 
 
-_FILE: Final = click.argument("file", metavar="FILE")
+_FILE: Final = click.argument("file", metavar="FILE", shell_complete=completed_by("files"))
 
 
 @command_named("backup")

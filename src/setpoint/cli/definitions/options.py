@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., None])
 
 
-def _completed(words: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def completed_by(words: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """What completes a word; its module is imported when a shell asks."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -61,13 +61,19 @@ class OutputForm(click.ParamType[str]):
 
 
 FILES = click.option(
-    "-f", "--file", "files", multiple=True, metavar="PATH", help="A file, a folder, or - for standard input."
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    metavar="PATH",
+    shell_complete=completed_by("files"),
+    help="A file, a folder, or - for standard input.",
 )
 # Without -f, too: `apply a.yaml b.yaml`, and what a shell makes of `-f *.yaml`.
-PATHS = click.argument("paths", nargs=-1, metavar="[PATH]...")
-TARGETS = click.argument("targets", nargs=-1, metavar="[KIND/NAME]...", shell_complete=_completed("targets"))
+PATHS = click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=completed_by("files"))
+TARGETS = click.argument("targets", nargs=-1, metavar="[KIND/NAME]...", shell_complete=completed_by("targets"))
 # Of commands that take all resources of a kind, too.
-SELECTED = click.argument("targets", nargs=-1, metavar="[KIND[/NAME]]...", shell_complete=_completed("targets"))
+SELECTED = click.argument("targets", nargs=-1, metavar="[KIND[/NAME]]...", shell_complete=completed_by("targets"))
 WAIT = click.option("--wait/--no-wait", default=True, help="Wait until everything is settled, blocked or failed.")
 TIMEOUT = click.option(
     "--timeout",
@@ -79,7 +85,7 @@ TIMEOUT = click.option(
 NAMESPACE = click.option(
     "-n",
     "--namespace",
-    shell_complete=_completed("namespaces"),
+    shell_complete=completed_by("namespaces"),
     help="The namespace of KIND/NAME, and of manifests that name none; else that of --store, else default.",
 )
 OUTPUT = click.option(
@@ -111,7 +117,11 @@ QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only what failed
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 YES = click.option("-y", "--yes", is_flag=True, help="Do not ask, on a terminal either.")
 SET_NAME = click.option(
-    "--set", "set_name", metavar="NAME", help="The manifests are all of this set, which is recorded."
+    "--set",
+    "set_name",
+    metavar="NAME",
+    shell_complete=completed_by("sets"),
+    help="The manifests are all of this set, which is recorded.",
 )
 LABELS = click.option(
     "-l",
@@ -129,10 +139,15 @@ FIELD_SELECTOR = click.option(
     "--filter",
     "field_selector",
     metavar="FIELDS",
-    shell_complete=_completed("fields"),
+    shell_complete=completed_by("fields"),
     help="Only those with these fields: state=failed,kind=SQLInstance,spec.region=europe-*.",
 )
-SORT_BY = click.option("--sort-by", metavar="PATH", help="In the order of a field, such as .metadata.name.")
+SORT_BY = click.option(
+    "--sort-by",
+    metavar="PATH",
+    shell_complete=completed_by("sort_paths"),
+    help="In the order of a field, such as .metadata.name.",
+)
 GET_OUTPUT = click.option(
     "-o",
     "--output",

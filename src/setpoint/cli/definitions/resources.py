@@ -27,6 +27,7 @@ from setpoint.cli.definitions.options import (
     WATCH,
     YES,
     command_named,
+    completed_by,
     declare,
     exit_with,
     options_of,
@@ -105,7 +106,7 @@ events = declare("events", "inspect", *_CHOSEN, ALL_NAMESPACES)
 
 
 @command_named("history")
-@click.argument("target", metavar="KIND/NAME")
+@click.argument("target", metavar="KIND/NAME", shell_complete=completed_by("targets"))
 @options_of(NAMESPACE, OUTPUT, WATCH)
 @click.option("--since", metavar="TIME", help="What is newer: than 2h ago, or than 2026-01-31T12:00Z.")
 @click.option(

@@ -14,6 +14,7 @@ from setpoint.cli.definitions.options import (
     TEXT_OR_JSON,
     begin_work,
     command_named,
+    completed_by,
     exit_with,
     options_of,
     run_request,
@@ -45,13 +46,14 @@ def validate(context: click.Context, /, **options: object) -> None:
 
 
 @command_named("schema")
-@click.argument("targets", nargs=-1, metavar="[KIND]...")
+@click.argument("targets", nargs=-1, metavar="[KIND]...", shell_complete=completed_by("kinds"))
 @click.option(
     "-f",
     "--file",
     "manifests",
     multiple=True,
     metavar="PATH",
+    shell_complete=completed_by("files"),
     help="The kinds of the manifests in a file or folder; - is standard input.",
 )
 @click.pass_context

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from setpoint.cli.views.plan import recorded_value, value_text
 from setpoint.cli.views.table import TextTable, one_line
+from setpoint.core.plan import Action
 from setpoint.core.step_record import MORE, MORE_WITHHELD, MORE_WRITES
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
@@ -69,7 +70,10 @@ def _result(one: HistoryEntry) -> str:
 def _step_result(data: JsonObject) -> str:
     writes = _objects(data.get("writes"))
     actions = ", ".join(dict.fromkeys(_text(write, "action") for write in writes))
-    parts = [f"{_text(data, 'decision')}: {actions or 'nothing written'}"]
+    decision = _text(data, "decision")
+    # What is decided and written is said once.
+    is_same = actions in (decision, Action.DELETE)
+    parts = [actions if is_same else f"{decision}: {actions or 'nothing written'}"]
     if because := _text(data, "because"):
         parts.append(because)
     if source := _text(data, "source"):

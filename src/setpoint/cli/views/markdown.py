@@ -5,7 +5,8 @@ mark-up, no link, no mention and no end of a cell.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 from setpoint.cli.views.table import one_line
@@ -25,6 +26,7 @@ _MAX_ROWS: Final = 100
 _MAX_VALUE: Final = 200
 _MAX_MESSAGE: Final = 1_000
 _MAX_WARNINGS: Final = 20
+_MAX_MISTAKES: Final = 20
 _UNCHANGED: Final = "unchanged"
 # What needs attention comes first.
 _FIRST: Final = ("failed", "blocked", "waiting")
@@ -35,10 +37,10 @@ def plan_markdown(document: Mapping[str, Any]) -> str:
     """The document of `plan -o json` as Markdown, at most MAX_CHARACTERS long."""
     results = [one for one in document["results"] if one["outcome"] != _UNCHANGED]
     results.sort(key=lambda one: _FIRST.index(one["outcome"]) if one["outcome"] in _FIRST else len(_FIRST))
-    parts = [MARKER, f"### Plan: {summary_line(counts_of(_outcomes(document)))}"]
-    parts += [_paragraph("The plan could not be made", document["error"])] if "error" in document else []
+    parts = [MARKER, f"### Plan: {_summary(document)}"]
+    parts += [_mistakes(document["error"])] if "error" in document else []
     parts += [] if results or "error" in document else ["Nothing to do."]
-    parts += [_paragraph("Warning", text) for text in document["warnings"][:_MAX_WARNINGS]]
+    parts += _fitting([_paragraph("Warning", text) for text in document["warnings"][:_MAX_WARNINGS]])
     left_out, size = Counter[str](), sum(len(part) + 2 for part in parts) + _RESERVED
     for one in results:
         section = _section(one)
@@ -56,6 +58,11 @@ def plan_markdown(document: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _summary(document: Mapping[str, Any]) -> str:
+    is_failed = "error" in document and not document["results"]
+    return "failed" if is_failed else summary_line(counts_of(_outcomes(document)))
+
+
 def _outcomes(document: Mapping[str, Any]) -> Iterator[Any]:
     from setpoint.library.command_document import ResultOutcome
 
@@ -64,6 +71,22 @@ def _outcomes(document: Mapping[str, Any]) -> Iterator[Any]:
 
 def _paragraph(word: str, text: str) -> str:
     return f"**{word}:** {code(text, _MAX_MESSAGE)}"
+
+
+def _mistakes(text: str) -> str:
+    """Why there is no plan: each mistake on a line of its own."""
+    word, lines = "The plan could not be made", text.splitlines()
+    if len(lines) < 2:
+        return _paragraph(word, text)
+    shown = _fitting([f"* {code(line, _MAX_MESSAGE)}" for line in lines[:_MAX_MISTAKES]])
+    more = [f"* … and {len(lines) - len(shown):,} more"] if len(lines) > len(shown) else []
+    return "\n".join([f"**{word}:**", "", *shown, *more])
+
+
+def _fitting(texts: Sequence[str]) -> Sequence[str]:
+    """As many of them, from the first, as a third of a comment has room for."""
+    sizes = accumulate(len(one) + 2 for one in texts)
+    return [one for one, size in zip(texts, sizes, strict=True) if size <= MAX_CHARACTERS // 3]
 
 
 def _section(one: Mapping[str, Any]) -> str:

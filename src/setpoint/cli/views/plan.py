@@ -19,6 +19,7 @@ from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path
 from setpoint.core.values.shortening import UNSET_TEXT
 from setpoint.engine.conditions import retained_message
+from setpoint.engine.management import MANAGED_LABELS
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.library.outcome import ACTION_WORDS
 from setpoint.replay.preview_report import PreviewReport
@@ -71,6 +72,9 @@ _PROJECT_WORDS: Final[Mapping[ProjectSource, str]] = {
     ProjectSource.REFERENCE: "that of the instance",
     ProjectSource.RECORD: "as on record",
 }
+# The spec names none of these.
+_MARKS: Final = tuple(Path(("metadata", "labels", name)) for name in MANAGED_LABELS)
+_MARK_WORDS: Final = "the mark of what is managed"
 _ADOPTED: Final = "adopted: it had no owner"
 _OWNER_REFERENCES: Final = Path(("metadata", "ownerReferences"))
 
@@ -79,7 +83,8 @@ _Row = tuple[tuple[str, ...], str]
 
 def plan_view(plan: Plan) -> RenderableType:
     """A plan: the decision, each write with its fields, and kept fields; an owner's plan child by child."""
-    fields = [plan_rows(plan)] if plan.writes or plan.withheld or plan.kept else []
+    # A deletion has no fields.
+    fields = [rows] if (rows := plan_rows(plan)) else []
     told = [Text(retained_message(plan.retained), style="yellow")] if plan.retained else []
     rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
     words = _DECISION_WORDS[plan.decision] if plan.reason is None else REASON_WORDS[plan.reason]
@@ -158,6 +163,8 @@ def _rule_text(change: FieldChange) -> str:
         return _REMOVED_WORDS[change.rule]
     if isinstance(change.before, Missing) and change.rule is Rule.DEFAULT:
         return "the default"
+    if change.rule is Rule.SPEC and change.path in _MARKS:
+        return _MARK_WORDS
     return _RULE_WORDS.get(change.rule, change.rule.value)
 
 

@@ -40,7 +40,14 @@ from setpoint.engine.requeue import NOT_READY_SECONDS
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.change_cause import ChangeCause, flips_after, report_drift, write_cause
-from setpoint.engine.step.finish import as_observed_plan, begun_action, plan_paused, step_record
+from setpoint.engine.step.finish import (
+    as_observed_plan,
+    begun_action,
+    deletion_reason,
+    end_deletion,
+    plan_paused,
+    step_record,
+)
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
@@ -297,16 +304,19 @@ async def plan_owner_deletion(context: StepContext, owner: Owner) -> PlannedStep
     context.require_known_annotations()
     # A resource that is only observed keeps its children.
     going = () if context.management is Management.OBSERVE else await _children_to_delete(context, owner)
-    return PlannedStep(_release_plan(going), lambda: _delete_children_and_release(context, owner, going))
+    plan = _release_plan(going, await deletion_reason(context))
+    return PlannedStep(plan, lambda: _delete_children_and_release(context, owner, going, plan))
 
 
-def _release_plan(going: Sequence[Resource]) -> Plan:
+def _release_plan(going: Sequence[Resource], why: str = "") -> Plan:
     writes = tuple(PlannedWrite(Action.DELETE, f"{child.ref.kind}/{child.ref.name}") for child in going)
-    because = "" if writes else "nothing has to go before it"
-    return Plan(Decision.INTENT_CHANGED, writes, because=because)
+    reasons = (why, "" if writes else "nothing has to go before it")
+    return Plan(Decision.INTENT_CHANGED, writes, because="; ".join(filter(None, reasons)))
 
 
-async def _delete_children_and_release(context: StepContext, owner: Owner, going: Sequence[Resource]) -> StepOutcome:
+async def _delete_children_and_release(
+    context: StepContext, owner: Owner, going: Sequence[Resource], plan: Plan
+) -> StepOutcome:
     """Deletes the children that have to go first, and removes the finalizers once they are gone."""
     store = context.engine.store
     first = [child for child in going if not child.is_deleting]
@@ -322,8 +332,7 @@ async def _delete_children_and_release(context: StepContext, owner: Owner, going
         return Stopped(OperationRunning(f"{names} has to go first, and is still there", after=1), due_children)
     ours = finalizers_of(owner, collects=store.collects)
     rest = tuple(one for one in context.resource.finalizers if one not in ours)
-    await store.set_finalizers(context.resource, rest)
-    return Gone()
+    return await end_deletion(context, rest, plan)
 
 
 async def _already_gone() -> StepOutcome:

@@ -55,8 +55,19 @@ async def prune(resource: Resource, revision: str, store: Store, clock: Clock) -
     """Deletes a resource that left its set, or marks it for deletion, with an event; unless it is declared again."""
     set_name = set_of(resource.annotations)
     await set_store_of(store).prune(resource.ref, set_name)
-    message = f"it left the set {set_name} at {short_revision(revision)}"
+    message = _left(set_name, revision)
     await store.record_event(EventRecord(resource.ref, resource.uid, "Normal", PRUNED, message, clock.now()))
+
+
+async def prune_reason(resource: Resource, store: Store) -> str:
+    """Why a resource that left its set is deleted."""
+    name = set_of(resource.annotations)
+    known = await store.sets() if isinstance(store, SetStore) else ()
+    return f"pruned: {_left(name, next((one.revision for one in known if one.name == name), ''))}"
+
+
+def _left(set_name: str, revision: str) -> str:
+    return f"it left the set {set_name}" + (f" at {short_revision(revision)}" if revision else "")
 
 
 def _version(resource: Resource) -> tuple[str, int, str]:

@@ -41,11 +41,11 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.management import Management, management_of
-from setpoint.engine.ports import ResourceUpdate
+from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.execute import stop_for_operation
-from setpoint.engine.step.finish import plan_paused
+from setpoint.engine.step.finish import deletion_reason, end_deletion, plan_paused, step_record
 from setpoint.engine.step.outcomes import Gone, PlannedStep, StepOutcome
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.errors import DeletionHeld, LocationChanged, NotReady, OperationRunning, RecordLost, UserError
@@ -70,21 +70,27 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
     if context.management is Management.PAUSED:
         return plan_paused(context)
     context.require_known_annotations()
+    why = await deletion_reason(context)
     if location is None and not context.state.is_location_lost:
-        return PlannedStep(_nothing_to_delete(_NEVER_MADE), lambda: _remove_finalizer(context))
+        return _plan_release(context, _NEVER_MADE, why)
     if is_abandoned(context.resource, context.kind):
-        kept = _nothing_to_delete(f"the resource goes, and {location or 'its object'} stays as it is")
-        return PlannedStep(kept, lambda: _remove_finalizer(context, is_kept=True))
+        kept = f"the resource goes, and {location or 'its object'} stays as it is"
+        return _plan_release(context, kept, why, is_kept=True)
     _require_deletable(context.resource)
     if location is None:
-        return await _plan_unrecorded_deletion(context)
-    return await _plan_recorded_deletion(context, location)
+        return await _plan_unrecorded_deletion(context, why)
+    return await _plan_recorded_deletion(context, location, why)
 
 
-async def _plan_recorded_deletion(context: KindStepContext, location: Location) -> PlannedStep:
+def _plan_release(context: KindStepContext, because: str, why: str, *, is_kept: bool = False) -> PlannedStep:
+    """The step that deletes no object, and removes the finalizer."""
+    plan = _nothing_to_delete(because, why)
+    return PlannedStep(plan, lambda: _remove_finalizer(context, plan, is_kept=is_kept))
+
+
+async def _plan_recorded_deletion(context: KindStepContext, location: Location, why: str) -> PlannedStep:
     if not await is_claim_kept(context, location):
-        kept = _nothing_to_delete(f"{location} is managed by another resource, and stays as it is")
-        return PlannedStep(kept, lambda: _remove_finalizer(context))
+        return _plan_release(context, f"{location} is managed by another resource, and stays as it is", why)
     if isinstance(context.kind, SupportsDeletionPreparation):
         context.kind.prepare_deletion(context.resource, location)
     if StoredState.of(context.resource).operation is None:
@@ -98,13 +104,13 @@ async def _plan_recorded_deletion(context: KindStepContext, location: Location) 
     observed = candidates.proven or found
     if isinstance(observed, Absent):
         left = _LEFT.format(candidates.named) if candidates.unproven else ""
-        return PlannedStep(
-            _nothing_to_delete(left or f"{location} is gone already"), lambda: _record_deleted(context, left)
-        )
-    return PlannedStep(plan_delete(Decision.INTENT_CHANGED), lambda: _delete(context, location, observed))
+        gone = _nothing_to_delete(left or f"{location} is gone already", why)
+        return PlannedStep(gone, lambda: _record_deleted(context, gone, left))
+    plan = replace(plan_delete(Decision.INTENT_CHANGED), because=why)
+    return PlannedStep(plan, lambda: _delete(context, location, observed, plan))
 
 
-async def _plan_unrecorded_deletion(context: KindStepContext) -> PlannedStep:
+async def _plan_unrecorded_deletion(context: KindStepContext, why: str) -> PlannedStep:
     """The deletion of a resource whose status another writer has wiped: its finalizer says that it may have an object.
 
     RecordLost where there is one by the name that it would have, unless the author has said that it is to go.
@@ -116,9 +122,9 @@ async def _plan_unrecorded_deletion(context: KindStepContext) -> PlannedStep:
             f"{_RECORD_LOST}, and it cannot be told which object that is: {error}. {_SAY_ABANDON}"
         ) from error
     if annotation_value(context.resource.annotations, DELETION_POLICY) == "delete":
-        return await _plan_recorded_deletion(context, location)
+        return await _plan_recorded_deletion(context, location, why)
     if isinstance(await observe_decoded(location, context.kind), Absent):
-        return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _remove_finalizer(context))
+        return _plan_release(context, f"{location} is gone already", why)
     raise RecordLost(
         f"{_RECORD_LOST}: whether {location} is that object is not known. To delete it, annotate the resource with "
         f"{DELETION_POLICY}: delete. {_SAY_ABANDON}"
@@ -133,16 +139,16 @@ def may_resume_deletion(context: KindStepContext) -> bool:
     return not is_abandoned(context.resource, context.kind) and not is_deletion_held(context.resource)
 
 
-async def _delete(context: KindStepContext, location: Location, observed: Present[Any]) -> StepOutcome:
-    answer = await _send_delete(context, location, observed, _DELETION)
+async def _delete(context: KindStepContext, location: Location, observed: Present[Any], plan: Plan) -> StepOutcome:
+    answer = await _send_delete(context, location, observed, plan.because or _DELETION)
     if isinstance(answer, RemoteOperation):
-        context = replace(context, state=replace(context.state, operation=answer), sent=Action.DELETE)
-        await stop_for_operation(answer, context)
+        state = replace(context.state, operation=answer, step=step_record(context, plan))
+        await stop_for_operation(answer, replace(context, state=state, sent=Action.DELETE))
     context.leave_scope()
     stays = isinstance(context.kind, SupportsRetirement) and context.kind.stays_when_deleted()
     if answer is None and not stays and isinstance(await observe_decoded(location, context.kind), Present):
         raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
-    return await _record_deleted(context)
+    return await _record_deleted(context, plan)
 
 
 async def _send_delete(
@@ -154,20 +160,18 @@ async def _send_delete(
         return await context.kind.delete(location, observed, context.resource)
 
 
-async def _record_deleted(context: KindStepContext, left: str = "") -> StepOutcome:
+async def _record_deleted(context: KindStepContext, plan: Plan, left: str = "") -> StepOutcome:
     """Removes the finalizer. A status is written only where finalizers of other controllers keep the resource."""
     if left:
         await context.engine.store.record_event(context.event(_LEFT_EVENT, left, is_warning=True))
     await _release_secrets(context, is_kept=False)
     if context.resource.finalizers != (FINALIZER,):
-        return await _remove_finalizer(await context.set_ready(conditions.DELETED))
-    deleted = context.event(conditions.DELETED.reason, conditions.DELETED.message)
-    await context.engine.store.update(context.resource, ResourceUpdate(finalizers=(), events=(deleted,)))
-    return Gone()
+        return await _end(await context.set_ready(conditions.DELETED), plan)
+    return await _end(context, plan, context.event(conditions.DELETED.reason, conditions.DELETED.message))
 
 
-def _nothing_to_delete(because: str) -> Plan:
-    return Plan(Decision.INTENT_CHANGED, because=because)
+def _nothing_to_delete(because: str, why: str = "") -> Plan:
+    return Plan(Decision.INTENT_CHANGED, because=f"{why}; {because}" if why else because)
 
 
 async def _already_gone() -> StepOutcome:
@@ -226,11 +230,14 @@ def _require_deletable(resource: Resource) -> None:
         )
 
 
-async def _remove_finalizer(context: KindStepContext, *, is_kept: bool = False) -> StepOutcome:
+async def _remove_finalizer(context: KindStepContext, plan: Plan, *, is_kept: bool) -> StepOutcome:
     await _release_secrets(context, is_kept=is_kept)
+    return await _end(context, plan)
+
+
+async def _end(context: KindStepContext, plan: Plan, *events: EventRecord) -> StepOutcome:
     rest = tuple(one for one in context.resource.finalizers if one != FINALIZER)
-    await context.engine.store.set_finalizers(context.resource, rest)
-    return Gone()
+    return await end_deletion(context, rest, plan, events)
 
 
 async def _release_secrets(context: KindStepContext, *, is_kept: bool) -> None:

@@ -1,6 +1,6 @@
 """How a step ends: settled, paused or observed only; its record, which `setpoint explain` shows, and its event."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Final
 
@@ -20,14 +20,15 @@ from setpoint.engine.context import KindStepContext, StepContext
 from setpoint.engine.intent import applied_intent
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Present, Reconciliation
 from setpoint.engine.management import MANAGEMENT, Management
-from setpoint.engine.ports import EventRecord
-from setpoint.engine.sets.resource_set import source_of
+from setpoint.engine.ports import EventRecord, ResourceUpdate
+from setpoint.engine.sets.resource_set import is_leaving, source_of
 from setpoint.engine.state import AppliedIntent, StoredState, outputs_in
 from setpoint.engine.step.change_cause import report_drift, unspecified_digests
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.observe import body_digest_to_keep, cache_as_idle
-from setpoint.engine.step.outcomes import AdoptedObject, PlannedStep, Settled, StepOutcome, Stopped
+from setpoint.engine.step.outcomes import AdoptedObject, Gone, PlannedStep, Settled, StepOutcome, Stopped
 from setpoint.engine.step.plan import EffectivePlan, residual
+from setpoint.engine.step.reports import end_of_history
 from setpoint.engine.step.wait import wait_result
 from setpoint.errors import SetpointError, StillWaiting
 
@@ -276,6 +277,37 @@ def records_creation(step: JsonObject | None) -> bool:
             return True
         case _:
             return False
+
+
+def _records_deletion(step: JsonObject | None) -> bool:
+    match step:
+        case {"writes": [{"action": Action.DELETE}, *_]}:
+            return True
+        case _:
+            return False
+
+
+async def deletion_reason(context: StepContext) -> str:
+    """Why a resource goes that left its set, with the commit; empty for one that was deleted by itself."""
+    if not is_leaving(context.resource.annotations):
+        return ""
+    # Few stores have sets.
+    from setpoint.engine.sets.declare import prune_reason
+
+    return await prune_reason(context.resource, context.engine.store)
+
+
+async def end_deletion(
+    context: StepContext, finalizers: tuple[str, ...], plan: Plan, events: Sequence[EventRecord] = ()
+) -> StepOutcome:
+    """Removes all finalizers but these, with the end of the history: who asked for it, and what was deleted."""
+    last = context.state.step
+    # The step that found the object gone is none of its own, where an earlier one began the deletion.
+    step = last if not plan.writes and _records_deletion(last) else step_record(context, plan)
+    history = end_of_history(context.resource, step, context.engine.reporter)
+    update = ResourceUpdate(finalizers=finalizers, events=events, history=history)
+    await context.engine.store.update(context.resource, update)
+    return Gone()
 
 
 def plan_events(context: StepContext, plan: Plan) -> Iterator[EventRecord]:

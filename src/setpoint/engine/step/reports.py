@@ -144,6 +144,11 @@ def history_of_commit(resource: Resource, status: JsonObject, source: HistorySou
     return (*reported, _step_entry(after, resource))
 
 
+def end_of_history(resource: Resource, step: JsonObject | None, source: HistorySource) -> tuple[HistoryEntry, ...]:
+    """The entries that are stored as a resource goes, with the record of its last step: no status has it any more."""
+    return history_of_commit(resource, {} if step is None else {_STATE: {_STEP: step}}, source)
+
+
 def step_on_record(resource: Resource) -> HistoryEntry | None:
     """The last step of a resource, as its status has it; None before the first one."""
     step = _step(resource.status)

@@ -19,6 +19,8 @@ _SKEW_WARNING: Final = 10.0
 _SKEW_ERROR: Final = 240.0
 _GOOGLE: Final = ".cnrm.cloud.google.com"
 _SOON: Final = 60.0
+# Of the kinds in one finding.
+_NAMED: Final = 5
 
 
 async def check_endpoints(settings: AppSettings, seconds: float, probe: ProbeResult) -> Sequence[Finding]:
@@ -86,7 +88,7 @@ def check_reads(probe: ProbeResult) -> Sequence[Finding]:
     """Whether what is declared may be read: one resource of each kind was looked at."""
     if probe.unread is not None:
         return [failure_of(probe.unread, "the store")]
-    found = list[Finding]()
+    found, unseen = list[Finding](), list[str]()
     for ref, error in probe.looked_at:
         match error:
             case RemoteRefused():
@@ -94,13 +96,22 @@ def check_reads(probe: ProbeResult) -> Sequence[Finding]:
                     failure(f"{ref}: {error}", ref.kind, "give the account the role that the page of the kind names")
                 )
             case RemoteUnavailable():
-                found.append(warning(f"{ref} was not looked at: {error}", ref.kind, "see the findings of endpoints"))
+                unseen.append(ref.kind)
             case RemoteError():
                 found.append(warning(f"{ref}: {error}", ref.kind, f"`setpoint plan {ref.kind}/{ref.name}` says more"))
             case _:
                 # Whatever else stops a step is about its manifest.
                 found.append(ok(f"{ref.kind} can be read", str(ref)))
-    return found or [ok("nothing is declared")]
+    return [*found, *_unseen(unseen)] or [ok("nothing is declared")]
+
+
+def _unseen(kinds: Sequence[str]) -> Sequence[Finding]:
+    """One finding for all kinds whose service does not answer: the check of endpoints has one for each service."""
+    if not kinds:
+        return []
+    names = ", ".join(kinds[:_NAMED]) + (f" and {len(kinds) - _NAMED} more" if len(kinds) > _NAMED else "")
+    text = f"{counted(len(kinds), 'kind')} could not be looked at: the service does not answer"
+    return [warning(text, names, "see the findings of endpoints")]
 
 
 def overridden_endpoints(environment: Mapping[str, str]) -> Mapping[str, str]:

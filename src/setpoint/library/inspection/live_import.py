@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from setpoint.app import dry_run_apply
+from setpoint.core.schema.shape import shape_of
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
@@ -141,6 +142,7 @@ async def import_live(
     """Lists what is there, writes a manifest of each object, and plans them all. Nothing is written anywhere."""
     engine = await engine.for_namespace(namespace)
     names = _kinds_of(query, engine)
+    query.fields.require_known(shape_of(engine.kinds[name].tree_type) for name in names)
     declared = (await engine.store.list(EVERYTHING)).resources
     known = [KnownObject(one.ref.group_kind, at) for one in declared if (at := location_in(one.status)) is not None]
     place = ImportPlace(query.project, query.locations, known, query.parent)

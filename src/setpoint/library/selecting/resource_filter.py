@@ -1,6 +1,11 @@
 """Which of the resources that are there a command is about: those with some labels and fields."""
 
+from collections.abc import Iterable, Mapping
+
+from setpoint.core.schema.shape import shape_of
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.kind import ResourceType
 from setpoint.engine.resource import Resource
 from setpoint.library.selecting.field_selector import FieldSelector
 from setpoint.library.selecting.label_selector import LabelSelector
@@ -20,6 +25,11 @@ class ResourceFilter:
             LabelSelector() if labels is None else LabelSelector.parse(labels),
             FieldSelector() if fields is None else FieldSelector.parse(fields),
         )
+
+    def require_known(self, resources: Iterable[Resource], types: Mapping[GroupKind, ResourceType]) -> None:
+        """UnknownField for a field that no kind of these resources has."""
+        kinds = sorted({one.ref.group_kind for one in resources})
+        self.fields.require_known(shape_of(types[one].tree_type) for one in kinds if one in types)
 
     def matches(self, resource: Resource) -> bool:
         """Whether a resource is selected."""

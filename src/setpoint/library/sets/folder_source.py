@@ -73,9 +73,9 @@ class FolderSource:
                 limits.add(one.path, one.size)
                 found.append(one)
         except OSError as error:
-            raise ManifestInvalid(
-                f"{error.filename or self.folder}: {error.strerror}: what was declared from there stands"
-            ) from error
+            place = Path(error.filename or self.folder).absolute()
+            why = "there is no such folder" if isinstance(error, FileNotFoundError) else error.strerror
+            raise ManifestInvalid(f"{place}: {why}: what was declared from there stands") from error
         return sorted(found)
 
 

@@ -20,6 +20,8 @@ _TIMEOUT_SECONDS: Final = 60.0
 _MAX_LISTING: Final = 64 * 1024 * 1024
 _LINK: Final = "120000"
 _SUBMODULE: Final = "160000"
+# Of a submodule, and of an object that is not in the repository: a partial clone has few.
+_NO_SIZE: Final = -1
 # Nothing of the user's or of the machine's configuration. That of the repository is read by git, and has nothing here
 # that could run a program.
 _SETTINGS: Final = (
@@ -100,7 +102,9 @@ class GitSource:
     async def look(self) -> str:
         """See Source: the commit."""
         if not self.repository.is_dir():
-            raise ManifestInvalid(f"{self.repository}: there is no such repository: what was declared from it stands")
+            raise ManifestInvalid(
+                f"{self.repository.absolute()}: there is no such repository: what was declared from it stands"
+            )
         found = await self._git("rev-parse", "--verify", "--quiet", f"{self.ref}^{{commit}}")
         return found.decode("ascii", "replace").strip()
 
@@ -120,16 +124,24 @@ class GitSource:
         limits = SizeLimits(self.address)
         wanted = [one for one in entries if one.mode != _SUBMODULE and is_manifest_path(one.path)]
         for one in wanted:
-            limits.add(one.path, one.size)
+            limits.add(self._named(one.path), self._size(one))
         blobs = await self._contents([one.oid for one in wanted])
         by_path = {one.path: one for one in entries}
         files = [SourceFile(self._named(one.path), blobs[one.oid]) for one in wanted if one.mode != _LINK]
         for link in (one for one in wanted if one.mode == _LINK):
-            target = by_path[_target_of(link, blobs[link.oid], by_path)]
-            limits.add(target.path, target.size)
+            target = by_path[self._target_of(link, blobs[link.oid], by_path)]
+            limits.add(self._named(target.path), self._size(target))
             files.append(SourceFile(self._named(link.path), (await self._contents([target.oid]))[target.oid]))
         ignored = tuple(f"submodule {self._named(one.path)}" for one in entries if one.mode == _SUBMODULE)
         return Snapshot(seen, tuple(sorted(files, key=lambda one: one.path)), ignored)
+
+    def _target_of(self, link: _Entry, text: bytes, entries: Mapping[str, _Entry]) -> str:
+        """The path of the file that a link of a tree leads to; ManifestInvalid for one out of the tree."""
+        target = normpath(str(PurePosixPath(link.path).parent / text.decode("utf-8", "replace")))
+        if target not in entries or entries[target].mode in (_LINK, _SUBMODULE):
+            where = self._named(link.path)
+            raise ManifestInvalid(f"{where}: this link leads out of the folder, or to no file: put a copy there")
+        return target
 
     def _named(self, path: str) -> str:
         return f"{self.folder}/{path}" if self.folder else path
@@ -144,7 +156,15 @@ class GitSource:
                 path = name.decode()
             except UnicodeDecodeError as error:
                 raise ManifestInvalid(f"{name!r}: the name of this file is not UTF-8: rename it") from error
-            yield _Entry(mode, oid, 0 if size == "-" else int(size), path)
+            yield _Entry(mode, oid, int(size) if size.isdecimal() else _NO_SIZE, path)
+
+    def _size(self, one: _Entry) -> int:
+        if one.size == _NO_SIZE:
+            raise self._missing(one.oid)
+        return one.size
+
+    def _missing(self, oid: str) -> ManifestInvalid:
+        return ManifestInvalid(f"{self.repository.absolute()}: the object {oid} is missing: check it with `git fsck`")
 
     async def _contents(self, oids: Sequence[str]) -> Mapping[str, bytes]:
         """The blobs by their ids, by one process."""
@@ -157,7 +177,7 @@ class GitSource:
             end = answer.index(b"\n", at)
             head = answer[at:end].split()
             if len(head) != 3 or head[1] != b"blob":
-                raise ManifestInvalid(f"{self.repository}: the object {oid} is missing: check it with `git fsck`")
+                raise self._missing(oid)
             at = end + 1 + int(head[2])
             found[oid] = answer[end + 1 : at]
             at += 1
@@ -188,18 +208,12 @@ class GitSource:
             with suppress(ProcessLookupError):
                 process.kill()
         if process.returncode or len(output) > _MAX_LISTING * 2:
-            raise ManifestInvalid(f"{self.address}: {_reason(problems, arguments)}: what was declared from it stands")
+            raise ManifestInvalid(f"{self.address}: {self._reason(problems)}: what was declared from it stands")
         return output
 
-
-def _target_of(link: _Entry, text: bytes, entries: Mapping[str, _Entry]) -> str:
-    """The path of the file that a link of a tree leads to; ManifestInvalid for one out of the tree."""
-    target = normpath(str(PurePosixPath(link.path).parent / text.decode("utf-8", "replace")))
-    if target not in entries or entries[target].mode in (_LINK, _SUBMODULE):
-        raise ManifestInvalid(f"{link.path}: this link leads out of the folder, or to no file: put a copy there")
-    return target
-
-
-def _reason(problems: bytes, arguments: Sequence[str]) -> str:
-    lines = problems.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].removeprefix("fatal: ") if lines else f"git {arguments[0]} finds no such commit"
+    def _reason(self, problems: bytes) -> str:
+        """What git says; it says nothing about a ref that is not there."""
+        lines = problems.decode("utf-8", "replace").strip().splitlines()
+        if lines:
+            return lines[-1].removeprefix("fatal: ")
+        return "there is no commit yet" if self.ref == "HEAD" else f"no branch, tag or commit is called {self.ref}"

@@ -74,9 +74,19 @@ class SetScope:
             )
 
     def selected(self, read: ReadManifests) -> ReadManifests:
-        """The manifests in the scope: with labels, only those that have them, as kubectl does."""
+        """The manifests in the scope: with labels, only those that have them, as kubectl does.
+
+        ManifestInvalid for none: in which namespaces to prune is not known then.
+        """
         wanted = self.labels.items()
-        return replace(read, manifests=tuple(one for one in read.manifests if wanted <= one.resource.labels.items()))
+        chosen = tuple(one for one in read.manifests if wanted <= one.resource.labels.items())
+        if self.labels and not chosen and not read.problems:
+            text = ",".join(f"{key}={value}" for key, value in wanted)
+            raise ManifestInvalid(
+                f"no manifest has the labels {text}: nothing is pruned for that; `setpoint delete -l {text}` deletes "
+                "all that is declared with them"
+            )
+        return replace(read, manifests=chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ once what is declared now has had a step.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -120,9 +121,16 @@ class SetSync:
                 await self.tick()
             except SetpointError as error:
                 _log.warning("sets cannot be declared now", extra={"why": str(error)})
-            except Exception:  # noqa: BLE001 - a bug must not end the process, nor leave the world as it is
+            except Exception as error:  # noqa: BLE001 - a bug must not end the process, nor leave the world as it is
                 _log.exception("declaring sets broke")
+                await self._tell_of_bug(error)
             await self._engine.clock.sleep(self._options.poll)
+
+    async def _tell_of_bug(self, error: Exception) -> None:
+        """Puts on record that no version is declared now, and why."""
+        self._handled = None
+        with suppress(SetpointError):
+            await self._fail(f"a bug of setpoint ({type(error).__name__}): what was declared stands; see its log")
 
     async def tick(self) -> None:
         """Looks at the sources once, declares what changed, and goes on with pruning."""
@@ -164,7 +172,8 @@ class SetSync:
         self._handled, self._due = seen, self._engine.clock.monotonic() + _RETRY_SECONDS
         try:
             planned = await plan_versions(versions, self._engine, adopts=self._options.adopts)
-            declared = await declare_versions(planned, self._engine, await self._records())
+            before = await self._records()
+            declared = await declare_versions(planned, self._engine, before)
         except StoreError:
             self._due = 0.0
             raise
@@ -172,7 +181,7 @@ class SetSync:
             revisions = {one.name: one.revision for one in versions}
             await self._fail(str(error), revisions=revisions)
             return
-        self._succeed(planned, len(declared.changed))
+        self._succeed(planned, len(declared.changed), {one.name for one in before if one.state is SetState.FAILED})
 
     async def _read(self, seen: Mapping[str, str]) -> Sequence[SetVersion] | None:
         """The versions of all sets; None when one cannot be read, or is being written."""
@@ -196,7 +205,7 @@ class SetSync:
             versions.append(SetVersion(one.name, one.source.address, revision, read))
         return versions
 
-    def _succeed(self, planned: PlannedVersions, changed: int) -> None:
+    def _succeed(self, planned: PlannedVersions, changed: int, refused: Set[str]) -> None:
         clock, plan = self._engine.clock, planned.plan
         is_new = self._good is None or [one.revision for one in planned.versions] != [
             one.revision for one in self._good.versions
@@ -204,7 +213,9 @@ class SetSync:
         if is_new or changed:
             warn_about_manifests(planned.checked.manifests, self._engine, _warn)
             self._declared_at = clock.monotonic()
-        for version in planned.versions if is_new or changed else ():
+        for version in planned.versions:
+            if not is_new and not changed and version.name not in refused:
+                continue
             leaving = sum(name == version.name for name in plan.pruned.values())
             count = len(version.read.manifests)
             revision = short_revision(version.revision)

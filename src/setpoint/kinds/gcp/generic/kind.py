@@ -36,6 +36,7 @@ from setpoint.engine.kind import (
     Written,
     observe_decoded,
 )
+from setpoint.engine.management import MANAGED_LABEL
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import OperationRunning, RemoteConflict
@@ -73,7 +74,6 @@ from setpoint.kinds.gcp.generic.spec_types import (
 from setpoint.kinds.gcp.generic.tenant_references import require_own_projects
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
-    MANAGED_LABEL,
     PROJECT_ANNOTATION,
     TenantProjects,
     definition_for,

@@ -6,8 +6,8 @@ from typing import Any
 from setpoint.catalogue.rows import KindFacts
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.kind import Location
+from setpoint.engine.management import MARK_LABEL
 from setpoint.kinds.gcp.generic.spec_types import ENGINE_NAMES, reported_names
-from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL
 
 
 def shown_labels(labels: Any) -> dict[str, str] | None:  # noqa: ANN401 - JSON

@@ -13,6 +13,7 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location
+from setpoint.engine.management import MARK_LABEL
 from setpoint.errors import ImmutableFieldChanged
 from setpoint.kinds.gcp.generic.creating.creation_defaults import with_element_defaults
 from setpoint.kinds.gcp.generic.members import (
@@ -28,7 +29,6 @@ from setpoint.kinds.gcp.generic.members import (
 )
 from setpoint.kinds.gcp.generic.placement import segments, template_at, variables_of
 from setpoint.kinds.gcp.generic.spec_types import has_default
-from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL
 
 # The region of a name; that of a zone is without its letter.
 _REGION: Final = re.compile(r"/(?:locations|regions|zones)/(?!global(?:/|$))([a-z0-9-]+?)(?:-[a-z])?(?:/|$)")

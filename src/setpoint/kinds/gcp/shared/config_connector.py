@@ -22,6 +22,7 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Absent, CrdDetails, LiveObservation, Reference, ResolvedReferences
+from setpoint.engine.management import MANAGED_LABEL
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import location_in
 from setpoint.engine.tenancy.tenants import PROJECT_ID, PROJECT_PATTERN, SHARED_PROJECTS, Tenant
@@ -34,10 +35,6 @@ PROJECT_ANNOTATION: Final = PROJECT_ID
 PROJECT_VARIABLE: Final = "GOOGLE_CLOUD_PROJECT"
 # The namespace of resources that name none: it does not say which project is meant.
 _ASSUMED_NAMESPACE: Final = "default"
-MANAGED_LABEL: Final = "managed-by-cnrm"
-# On objects whose ids the service makes: the uid of the resource, by which a created object is found again.
-MARK_LABEL: Final = "managed-by-setpoint"
-MANAGED_LABELS: Final = (MANAGED_LABEL, MARK_LABEL)
 # For the `__checks__` of a spec with a resourceID.
 RESOURCE_ID_CHECK: Final = Check(
     AnyOf(Not(Given("resourceID")), NotEmpty("resourceID")),

@@ -32,6 +32,7 @@ from setpoint.engine.kind import (
     Unchanged,
     observe_decoded,
 )
+from setpoint.engine.management import MANAGED_LABEL, MANAGED_LABELS
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ManifestInvalid, RemoteConflict, RemoteRefused
@@ -39,8 +40,6 @@ from setpoint.kinds.gcp.shared.cloud_sql import instance_scope, is_operation_don
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     INSTANCE_NAME,
-    MANAGED_LABEL,
-    MANAGED_LABELS,
     PROJECT_ANNOTATION,
     TenantProjects,
     definition_for,

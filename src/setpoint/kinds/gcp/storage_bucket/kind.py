@@ -37,13 +37,13 @@ from setpoint.engine.kind import (
     match_location,
     observe_decoded,
 )
+from setpoint.engine.management import MANAGED_LABELS
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ProjectRefused, RemoteConflict
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     BUCKET_NAME,
-    MANAGED_LABELS,
     PROJECT_ANNOTATION,
     TenantProjects,
     definition_for,

@@ -9,6 +9,7 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.engine.capabilities import LiveIdentity
 from setpoint.engine.kind import Location
+from setpoint.engine.management import MANAGED_LABELS
 from setpoint.kinds.gcp.generic.placement import (
     CONTAINERS,
     GLOBAL,
@@ -19,7 +20,7 @@ from setpoint.kinds.gcp.generic.placement import (
     template_at,
     variables_of,
 )
-from setpoint.kinds.gcp.shared.config_connector import MANAGED_LABELS, PROJECT_ANNOTATION
+from setpoint.kinds.gcp.shared.config_connector import PROJECT_ANNOTATION
 
 _PROJECT_REF: Final = "projectRef"
 

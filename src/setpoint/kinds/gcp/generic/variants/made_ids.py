@@ -21,6 +21,7 @@ from setpoint.engine.kind import (
     Unchanged,
     Written,
 )
+from setpoint.engine.management import MARK_LABEL
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import location_in
 from setpoint.errors import RemoteConflict, RemoteInvalid, RemoteRefused, UserError
@@ -37,7 +38,7 @@ from setpoint.kinds.gcp.generic.placement import variables_of
 from setpoint.kinds.gcp.generic.requests import GoogleRequest, api_of, object_call
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 from setpoint.kinds.gcp.generic.variants.searches import ObjectSearch, key_digest
-from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL, resource_id
+from setpoint.kinds.gcp.shared.config_connector import resource_id
 
 _RESOURCE_ID: Final = "resourceID"
 _PARENT: Final = "parent"
