@@ -114,9 +114,10 @@ dist: setup ## Build what a release consists of into dist/: wheel, source distri
 
 ci: test ## The same as test
 
-format: setup ## Put the code into its form, and mend what can be mended
+format: setup ## Put the code into its form, and mend what can be mended, links of the docs to its lines included
 	$(BIN)/ruff check --fix-only --quiet $(CODE)
 	$(BIN)/ruff format $(CODE)
+	$(BIN)/python -m tests.docs.links
 
 manifests: setup ## Write what deploy/ holds anew from src/setpoint/deployment and the types of the kinds
 	$(BIN)/python -m tests.deployment.deploy_files

@@ -73,8 +73,8 @@ _PROJECT_WORDS: Final[Mapping[ProjectSource, str]] = {
     ProjectSource.RECORD: "as on record",
 }
 # The spec names none of these.
-_MARKS: Final = tuple(Path(("metadata", "labels", name)) for name in MANAGED_LABELS)
-_MARK_WORDS: Final = "the mark of what is managed"
+_MANAGED_PATHS: Final = tuple(Path(("metadata", "labels", name)) for name in MANAGED_LABELS)
+_LABEL_WORDS: Final = "the label of managed objects"
 _ADOPTED: Final = "adopted: it had no owner"
 _OWNER_REFERENCES: Final = Path(("metadata", "ownerReferences"))
 
@@ -163,8 +163,8 @@ def _rule_text(change: FieldChange) -> str:
         return _REMOVED_WORDS[change.rule]
     if isinstance(change.before, Missing) and change.rule is Rule.DEFAULT:
         return "the default"
-    if change.rule is Rule.SPEC and change.path in _MARKS:
-        return _MARK_WORDS
+    if change.rule is Rule.SPEC and change.path in _MANAGED_PATHS:
+        return _LABEL_WORDS
     return _RULE_WORDS.get(change.rule, change.rule.value)
 
 
