@@ -52,7 +52,7 @@ function makeRow(number: number): Row {
   return {
     id: `${kind}.${group}/${namespace}/${name}`, kind, group, namespace, name,
     labels: { app: pick(WORDS), tier: pick(["gold", "silver"]) }, state: is, reason, message,
-    drifted: is === "observed" && random() < 0.5, since: ago(random() * 9e5), lastStep: ago(random() * 900),
+    drifted: is === "observed", drift: is === "observed" ? ("withheld" as const) : ("" as const), since: ago(random() * 9e5), lastStep: ago(random() * 900),
     nextStep: new Date(NOW + random() * 9e5).toISOString(), generation: 3, observedGeneration: 3,
   };
 }
@@ -157,7 +157,7 @@ const upgrade = {
 };
 
 function answer(path: string, values: URLSearchParams): Json | object | undefined {
-  if (path === "/session") return { version: "0.1.0", apiVersion: "v1", source: { type: "cluster", name: "prod-eu" }, user: "ada@example.com", isLive: true, actions: ["reconcile", "pause", "resume"], hasPlan: true, hasUpgradeReport: true };
+  if (path === "/session") return { version: "0.1.0", apiVersion: "v1", source: { type: "cluster", name: "prod-eu" }, user: "ada@example.com", isLive: true, recordedAt: null, actions: ["reconcile", "pause", "resume"], hasPlan: true, hasUpgradeReport: true };
   if (path === "/summary") return tally();
   if (path === "/plan") return plan();
   if (path === "/upgrade") return upgrade;

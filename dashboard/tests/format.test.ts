@@ -74,7 +74,7 @@ describe("an address", () => {
 
 describe("the rows", () => {
   const row = (name: string, changed: Partial<Row> = {}): Row => ({
-    id: `K.g/n/${name}`, kind: "K", group: "g", namespace: "n", name, labels: {}, state: "ready", reason: "", message: "", drifted: false, since: null,
+    id: `K.g/n/${name}`, kind: "K", group: "g", namespace: "n", name, labels: {}, state: "ready", reason: "", message: "", drifted: false, drift: "", since: null,
     lastStep: null, nextStep: null, generation: 1, observedGeneration: 1, ...changed,
   });
 

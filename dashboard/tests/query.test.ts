@@ -5,7 +5,7 @@ import { fieldTexts, formatQuery, hasValue, matches, parseQuery, toggleValue } f
 function row(changed: Partial<Row>): Row {
   return {
     id: "StorageBucket.storage/default/logs", kind: "StorageBucket", group: "storage", namespace: "default", name: "logs", labels: {}, state: "ready",
-    reason: "UpToDate", message: "", drifted: false, since: null, lastStep: null, nextStep: null, generation: 1, observedGeneration: 1, ...changed,
+    reason: "UpToDate", message: "", drifted: false, drift: "", since: null, lastStep: null, nextStep: null, generation: 1, observedGeneration: 1, ...changed,
   };
 }
 

@@ -40,6 +40,12 @@ def test_our_value_of_a_field_that_no_spec_has_is_what_was_written() -> None:
     assert (found["path"], found["ours"]) == ("spec.storageClass", "STANDARD")
 
 
+def test_a_field_that_is_to_be_unset_has_no_value_of_ours() -> None:
+    (found,) = contests(bucket(), *({"labels": {"owner": f"{number}"}} for number in range(4)))
+
+    assert (found["path"], "ours" in found, found["theirs"][0]) == ("metadata.labels.owner", False, '"3"')
+
+
 def test_our_value_is_there_while_a_correction_waits() -> None:
     # The steps after the third correction wait, and record what they withhold.
     (found,) = contests(bucket(storageClass="NEARLINE"), *([{"storageClass": "COLDLINE"}] * 6))

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from setpoint.core.decide import Cookie
 from setpoint.dashboard.api.resource_models import Entry, FieldChangeModel
 from setpoint.dashboard.views.audit_history import MAX_BYTES, AuditHistory
-from setpoint.dashboard.views.timeline import entries_of, merged_timeline
+from setpoint.dashboard.views.timeline import entries_of, merged_timeline, timeline_of
+from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
 
@@ -226,6 +227,14 @@ def test_whatever_bytes_an_audit_log_has_it_breaks_no_timeline(noise: bytes, end
             file.write(noise + b"\n" + written(1, "p/2").encode())
 
         assert at(30) in {one.time for one in entries(Path(folder, "audit.log"))}
+
+
+def test_of_events_of_one_second_the_last_comes_first() -> None:
+    events = [EventRecord(REF, "uid", "Normal", "Updated", f"{number}", at(number // 2)) for number in range(4)]
+
+    found = timeline_of((), events, most=10, now=at(59))
+
+    assert [one.text for one in found.entries] == ["Updated: 3", "Updated: 2", "Updated: 1", "Updated: 0"]
 
 
 @pytest.mark.laws

@@ -11,6 +11,7 @@ from tests.library.worlds import bucket, database, until, world
 BUCKET = "StorageBucket.storage.cnrm.cloud.google.com/default/logs"
 DATABASE = "SQLDatabase.sql.cnrm.cloud.google.com/default/app"
 INSTANCE = "SQLInstance.sql.cnrm.cloud.google.com/default/db"
+SETTINGS = "KubernetesObject.setpoint.dev/default/settings"
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -29,6 +30,33 @@ def test_a_resource_is_a_row_with_its_state() -> None:
                     (BUCKET, "ready", "UpToDate"),
                 ]
                 assert (found["total"], found["next"]) == (2, None)
+
+    run(main())
+
+
+def test_drift_under_observe_is_shown_and_needs_attention() -> None:
+    async def main() -> None:
+        async with world() as here, here.open() as session:
+            await session.apply(bucket(), bucket("same"))
+            observed = [bucket("logs", versioning={"enabled": True}), bucket("same")]
+            for one in observed:
+                one["metadata"]["annotations"]["setpoint.dev/management"] = "observe"
+            await session.apply(*observed)
+            after = bucket("after")
+            after["metadata"]["annotations"]["setpoint.dev/depends-on"] = "StorageBucket/logs,StorageBucket/same"
+            await session.apply(after, wait=False)
+            async with dashboard_on(session) as page:
+                found = (await page.get("/resources"))["resources"]
+
+                assert [(one["name"], one["state"], one["drifted"]) for one in found] == [
+                    ("after", "blocked", False),
+                    ("logs", "observed", True),
+                    ("same", "observed", False),
+                ]
+                pressing = (await page.get("/summary"))["attention"]
+                assert [one["id"] for one in pressing] == [BUCKET.replace("logs", "after"), BUCKET]
+                edges = {one["to"]: (one["state"], one["isBlocking"]) for one in (await page.get("/graph"))["edges"]}
+                assert edges == {BUCKET: ("notReady", True), BUCKET.replace("logs", "same"): ("ready", False)}
 
     run(main())
 
@@ -79,6 +107,43 @@ def test_the_graph_shows_what_a_blocked_resource_waits_for() -> None:
     run(main())
 
 
+def config_map(name: str, **data: Any) -> dict[str, Any]:
+    """A KubernetesObject; no cluster is there to make it."""
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+    spec = {"manifest": manifest, "waitFor": {"field": "data"}}
+    return {
+        "apiVersion": "setpoint.dev/v1alpha1",
+        "kind": "KubernetesObject",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def ref(kind: str, name: str, path: str) -> dict[str, Any]:
+    return {"$ref": {"kind": kind, "name": name, "path": path}}
+
+
+def test_an_edge_shows_the_value_that_flows_along_it() -> None:
+    async def main() -> None:
+        async with world() as here, here.open() as session:
+            values = {
+                "known": ref("StorageBucket", "logs", "status.url"),
+                "no": ref("KubernetesObject", "other", "data.a"),
+            }
+            await session.apply(bucket(), config_map("other", a="b"), config_map("settings", **values), wait=False)
+            async with dashboard_on(session) as page:
+                edges = {one["path"]: one for one in (await page.get("/graph"))["edges"]}
+
+                known, unknown = edges["spec.manifest.data.known.$ref"], edges["spec.manifest.data.no.$ref"]
+                assert (known["from"], known["to"], known["output"]) == (SETTINGS, BUCKET, "status.url")
+                assert (known["state"], known["value"]) == ("known", "gs://logs")
+                assert (unknown["state"], unknown["value"], unknown["isBlocking"]) == ("unknown", None, True)
+                (row,) = [one for one in (await page.get("/resources"))["resources"] if one["id"] == SETTINGS]
+                assert "data.a of KubernetesObject default/other: it is not ready (UpdateFailed)" in row["message"]
+
+    run(main())
+
+
 def test_a_graph_with_a_focus_has_its_surroundings_alone() -> None:
     async def main() -> None:
         async with world() as here, here.open() as session:
@@ -124,6 +189,21 @@ def test_fields_have_the_rule_that_decides_each() -> None:
                 assert (drifted["live"], drifted["desired"], "spec" in drifted) == ("NEARLINE", "STANDARD", False)
                 assert found["liveObject"]["spec"]["storageClass"] == "NEARLINE"
                 assert here.writes == writes
+
+    run(main())
+
+
+def test_the_fields_of_an_object_that_cannot_be_compared_yet_are_those_of_the_spec() -> None:
+    async def main() -> None:
+        async with world() as here, here.open() as session:
+            spec = {"databaseVersion": "MYSQL_8_0", "region": "europe-west1", "settings": {"tier": "db-n1-standard-1"}}
+            group = "sql.cnrm.cloud.google.com/v1beta1"
+            await session.apply({**bucket("db"), "apiVersion": group, "kind": "SQLInstance", "spec": spec}, wait=False)
+            async with dashboard_on(session) as page:
+                found = await page.get(f"/resources/{INSTANCE}/fields")
+
+                assert found["trouble"] == "instance db is still being made"
+                assert {one["path"]: one["spec"] for one in found["fields"]}["spec.region"] == "europe-west1"
 
     run(main())
 

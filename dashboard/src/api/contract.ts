@@ -18,6 +18,7 @@ export interface Session {
   source: { type: "store" | "cluster" | "recording"; name: string };
   user: string | null;
   isLive: boolean;
+  recordedAt: Time | null;
   actions: ActionName[];
   hasPlan: boolean;
   hasUpgradeReport: boolean;
@@ -34,6 +35,8 @@ export interface Row {
   reason: string;
   message: string;
   drifted: boolean;
+  /** What became of it. */
+  drift: "" | "corrected" | "withheld" | "contested";
   since: Time | null;
   lastStep: Time | null;
   /** Changes of it alone come with the event of next steps. */

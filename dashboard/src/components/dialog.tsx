@@ -1,13 +1,16 @@
-/** A dialog over the page: the browser keeps the focus inside, and gives it back. */
+/** A dialog over the page: the browser keeps the focus inside, and it goes back to what opened the dialog. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren; class?: string }) {
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    const dialog = ref.current;
+    const [dialog, opener] = [ref.current, document.activeElement];
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      if (opener instanceof HTMLElement) opener.focus({ preventScroll: true });
+    };
   }, []);
   return (
     <dialog

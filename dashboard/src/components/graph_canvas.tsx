@@ -82,8 +82,10 @@ export function GraphCanvas(props: Props) {
   function fit(): void {
     const { width, height } = size();
     const { layout } = current.current.scene;
-    const zoom = Math.min(1.15, (width - 40) / layout.width, (height - 40) / layout.height);
-    camera.current = { zoom, x: layout.width / 2 - width / zoom / 2, y: layout.height / 2 - height / zoom / 2 };
+    // The search lies over the top.
+    const covered = 36;
+    const zoom = Math.min(1.15, (width - 40) / layout.width, (height - covered - 40) / layout.height);
+    camera.current = { zoom, x: layout.width / 2 - width / zoom / 2, y: layout.height / 2 - (height + covered) / zoom / 2 };
     paint();
   }
 

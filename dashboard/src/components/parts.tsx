@@ -1,7 +1,7 @@
 /** What all views are made of: states, times, values, links, and how it looks when there is nothing to show. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { ApiError } from "../api/client";
+import { ApiError } from "../api/client";
 import type { Id, Json, State } from "../api/contract";
 import { absolute, due, oneLine, relative, splitPath } from "../model/format";
 import { parseId } from "../model/ids";
@@ -9,6 +9,7 @@ import { resourceHash } from "../model/route";
 import { STATE_MEANINGS, stateName } from "../model/states";
 import { now } from "../page/clock";
 import { exportView } from "../page/export";
+import { signedOut } from "../page/state";
 import { tell } from "../page/toasts";
 import { Icon, type IconName, STATE_ICONS } from "./icon";
 
@@ -113,6 +114,9 @@ export function Skeleton({ rows }: { rows: number }) {
   );
 }
 
+// While the server does not answer at all.
+const RETRY_AFTER = 3_000;
+
 export type Loaded<T> = { state: "loading"; value: T | null } | { state: "failed"; error: Error; value: T | null } | { state: "done"; value: T };
 
 /** What `load` gives, again when `keys` change. The value of before stays until the next is there, unless `identity` changed. */
@@ -123,13 +127,21 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, identity
     const abort = new AbortController();
     load(abort.signal).then(
       (value) => !abort.signal.aborted && setFound({ identity, loaded: { state: "done", value } }),
-      (error: Error) =>
-        !abort.signal.aborted &&
-        setFound((old) => ({ identity, loaded: { state: "failed", error, value: old.identity === identity ? old.loaded.value : null } })),
+      (error: Error) => {
+        if (abort.signal.aborted) return;
+        signedOut(error);
+        setFound((old) => ({ identity, loaded: { state: "failed", error, value: old.identity === identity ? old.loaded.value : null } }));
+      },
     );
     return () => abort.abort();
   }, [identity, version, tries]);
   const current: Loaded<T> = found.identity === identity ? found.loaded : { state: "loading", value: null };
+  const isUnanswered = current.state === "failed" && current.error instanceof ApiError && current.error.status === 0;
+  useEffect(() => {
+    if (!isUnanswered) return;
+    const timer = setTimeout(() => setTries((number) => number + 1), RETRY_AFTER);
+    return () => clearTimeout(timer);
+  }, [found]);
   return [current, () => setTries((number) => number + 1)];
 }
 

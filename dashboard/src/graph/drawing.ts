@@ -58,8 +58,53 @@ function nodeAt(layout: Layout, index: number): [x: number, y: number] {
   return [layout.nodes[index * 2] ?? 0, layout.nodes[index * 2 + 1] ?? 0];
 }
 
-function cut(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+const TITLE_FONT = `600 12.5px ${FONT}`;
+const SUBTITLE_FONT = `11px ${FONT}`;
+const INNER_WIDTH = NODE_WIDTH - 22;
+const MOST_CUT = 20_000;
+const cuts = new Map<string, string>();
+let ruler: CanvasRenderingContext2D | null = null;
+
+function widthOf(text: string, font: string): number {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (ruler === null) return 0;
+  ruler.font = font;
+  return ruler.measureText(text).width;
+}
+
+function endCut(text: string, kept: number): string {
+  return `${text.slice(0, kept)}…`;
+}
+
+/** Names often differ at their ends. */
+function middleCut(text: string, kept: number): string {
+  return `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+}
+
+/** As much of a text as has that width, measured once. */
+function cut(text: string, font: string, width: number, shortened: (text: string, kept: number) => string): string {
+  const key = `${font} ${width} ${text}`;
+  let found = cuts.get(key);
+  if (found === undefined) {
+    if (cuts.size >= MOST_CUT) cuts.clear();
+    let [least, most] = [0, text.length];
+    while (least < most) {
+      const middle = Math.ceil((least + most) / 2);
+      if (widthOf(middle < text.length ? shortened(text, middle) : text, font) <= width) least = middle;
+      else most = middle - 1;
+    }
+    cuts.set(key, (found = least < text.length ? shortened(text, least) : text));
+  }
+  return found;
+}
+
+function titleOf(node: ShownNode): string {
+  return cut(node.title, TITLE_FONT, INNER_WIDTH, middleCut);
+}
+
+function subtitleOf(node: ShownNode): string {
+  const taken = hasStateText(node) ? widthOf(stateName(node.state), SUBTITLE_FONT) + 6 : 0;
+  return cut(node.subtitle, SUBTITLE_FONT, Math.round(INNER_WIDTH - taken), endCut);
 }
 
 function middleOf(points: Float32Array): [x: number, y: number] {
@@ -199,11 +244,11 @@ function drawBox(context: CanvasRenderingContext2D, node: ShownNode, left: numbe
 function drawText(context: CanvasRenderingContext2D, node: ShownNode, left: number, top: number, color: Palette): void {
   context.textAlign = "left";
   context.fillStyle = color("text");
-  context.font = `600 12.5px ${FONT}`;
-  context.fillText(cut(node.title, 24), left + 14, top + 19);
+  context.font = TITLE_FONT;
+  context.fillText(titleOf(node), left + 14, top + 19);
   context.fillStyle = color("muted");
-  context.font = `11px ${FONT}`;
-  context.fillText(cut(node.subtitle, hasStateText(node) ? 18 : 29), left + 14, top + 34);
+  context.font = SUBTITLE_FONT;
+  context.fillText(subtitleOf(node), left + 14, top + 34);
   if (!hasStateText(node)) return;
   context.textAlign = "right";
   context.fillStyle = color(`text-${node.state}`);
@@ -239,7 +284,8 @@ export function drawSvg(scene: Scene, color: Palette): SVGElement {
     const line = element("path", { d: edgePath(points), fill: "none", stroke: color(tone.color), "stroke-width": tone.width, "stroke-dasharray": tone.dash.join(" ") });
     line.append(element("title", {}, `${edge.to} → ${edge.from}`));
     const [x, y] = middleOf(points);
-    svg.append(line, element("text", { x, y, "font-size": 10.5, "text-anchor": "middle", fill: color("muted") }, labelOf(edge)));
+    // The line ends beside its label, as on the screen.
+    svg.append(line, element("text", { x, y, "font-size": 10.5, "text-anchor": "middle", fill: color("muted"), stroke: color("bg"), "stroke-width": 5, "paint-order": "stroke" }, labelOf(edge)));
   });
   graph.nodes.forEach((node, index) => svg.append(svgNode(node, nodeAt(layout, index), highlight, color)));
   return svg;
@@ -251,10 +297,10 @@ function svgNode(node: ShownNode, [x, y]: [number, number], highlight: Highlight
   const group = element("g", {});
   group.append(
     element("title", {}, describe(node)),
-    element("rect", { x: left, y: top, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 7, fill: color("surface"), stroke }),
+    element("rect", { x: left, y: top, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 7, fill: color("surface"), stroke, "stroke-dasharray": node.exists ? "" : "4 3" }),
     element("rect", { x: left, y: top, width: 5, height: NODE_HEIGHT, rx: 2, fill: color(`dot-${node.state}`) }),
-    element("text", { x: left + 14, y: top + 19, "font-size": 12.5, "font-weight": 600, fill: color("text") }, cut(node.title, 24)),
-    element("text", { x: left + 14, y: top + 34, "font-size": 11, fill: color("muted") }, cut(node.subtitle, hasStateText(node) ? 18 : 29)),
+    element("text", { x: left + 14, y: top + 19, "font-size": 12.5, "font-weight": 600, fill: color("text") }, titleOf(node)),
+    element("text", { x: left + 14, y: top + 34, "font-size": 11, fill: color("muted") }, subtitleOf(node)),
   );
   if (hasStateText(node)) group.append(element("text", { x: left + NODE_WIDTH - 8, y: top + 34, "font-size": 11, "text-anchor": "end", fill: color(`text-${node.state}`) }, stateName(node.state)));
   return group;

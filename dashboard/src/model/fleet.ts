@@ -69,10 +69,11 @@ function byName(a: Row, b: Row): number {
   return compare(a.kind, b.kind) || compare(a.group, b.group) || compare(a.namespace, b.namespace) || compare(a.name, b.name);
 }
 
+const DRIFTS: Row["drift"][] = ["contested", "withheld", "corrected", ""];
 const COMPARE: Record<Exclude<SortKey, "default">, (a: Row, b: Row) => number> = {
   state: (a, b) => severity(a.state) - severity(b.state),
-  // What drifted comes first.
-  drift: (a, b) => Number(b.drifted) - Number(a.drifted),
+  // What differs now comes first, and what was corrected next.
+  drift: (a, b) => DRIFTS.indexOf(a.drift) - DRIFTS.indexOf(b.drift),
   name: (a, b) => compare(a.name, b.name),
   kind: byName,
   namespace: (a, b) => compare(a.namespace, b.namespace),

@@ -43,7 +43,8 @@ export function rate(value: number): string {
 export function oneLine(value: Json | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string") return /^$|^(true|false|null|-?\d+(\.\d+)?([eE][+-]?\d+)?)$|^\s|\s$/.test(value) ? JSON.stringify(value) : value;
-  return JSON.stringify(value);
+  // With a space after each comma and colon, where a line may break; all line feeds are those of the indentation.
+  return JSON.stringify(value, null, 1).replace(/([[{]?)\n\s*([\]}]?)/g, (_, open: string, close: string) => open + close || " ");
 }
 
 /** An error message as a sentence of its own. */

@@ -1,5 +1,5 @@
 /** States in words, in the order of their severity. */
-import type { State } from "../api/contract";
+import type { Row, State } from "../api/contract";
 import { STATES } from "../api/contract";
 
 export const STATE_NAMES: Record<State, string> = {
@@ -29,6 +29,18 @@ export const STATE_MEANINGS: Record<State, string> = {
   paused: "Its author paused it: nothing is read or written",
   observed: "It is read, and never written",
   ready: "It is as declared",
+};
+
+/** The drift of a row in one word; drift that was corrected is over. */
+export function driftName({ drifted, drift }: Row): string {
+  return drift === "corrected" ? "corrected" : drifted ? "drifted" : "";
+}
+
+export const DRIFT_MEANINGS: Record<Row["drift"], string> = {
+  "": "",
+  corrected: "Another writer had changed the live object, and the last step that wrote put it back",
+  withheld: "The live object differs, and is not corrected: it is only observed, or the correction waits",
+  contested: "Another writer keeps changing the live object",
 };
 
 const SEVERITY = new Map<string, number>(STATES.map((state, index) => [state, index]));

@@ -43,10 +43,10 @@ function documentOf(view: HTMLElement, title: string): string {
 }
 
 function note(page: Document): HTMLElement {
-  const { source, version } = session.value ?? { source: { name: "" }, version: "" };
+  const { source, version, recordedAt } = session.value ?? { source: { name: "" }, version: "", recordedAt: null };
   const line = page.createElement("p");
   line.className = "export-note";
-  line.textContent = `setpoint ${version} · ${source.name} · as of ${absolute(new Date().toISOString())}`;
+  line.textContent = `setpoint ${version} · ${source.name} · as of ${absolute(recordedAt ?? new Date().toISOString())}`;
   return line;
 }
 
@@ -60,6 +60,8 @@ function cleaned(view: HTMLElement, page: Document): Node {
   for (const element of copy.querySelectorAll("script, dialog, input, select, textarea, [data-skip-export]")) element.remove();
   for (const button of copy.querySelectorAll("button")) button.replaceWith(plain(button, page));
   for (const link of copy.querySelectorAll("a")) link.replaceWith(plain(link, page));
+  // A file is read at another time.
+  for (const time of copy.querySelectorAll("time")) time.textContent = absolute(time.dateTime);
   for (const details of copy.querySelectorAll("details")) details.open = true;
   for (const element of copy.querySelectorAll("[tabindex]")) element.removeAttribute("tabindex");
   return copy;

@@ -2,7 +2,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Dialog } from "../components/dialog";
 import { Icon, type IconName } from "../components/icon";
-import { Button, Empty, Failure, Skeleton } from "../components/parts";
+import { Ago, Button, Empty, Failure, Skeleton } from "../components/parts";
+import { absolute } from "../model/format";
 import { titleOf } from "../model/ids";
 import { graphHash, overviewHash, type Route } from "../model/route";
 import { GraphView } from "../views/graph";
@@ -111,7 +112,7 @@ function TopBar() {
       </nav>
       <div class="bar-end">
         <StreamBadge />
-        {found?.user && <span class="user" title="Signed in as">{found.user}</span>}
+        {found?.user && <span class="user" title={`Signed in as ${found.user}`}>{found.user.replace(/^system:serviceaccount:/, "")}</span>}
         <Button icon={isDark.value ? "sun" : "moon"} label={isDark.value ? "Light theme" : "Dark theme"} onClick={toggleTheme}>{null}</Button>
         <span class="only-wide"><Button icon="keyboard" label="Keys" onClick={() => (isHelpOpen.value = true)}>{null}</Button></span>
         {found?.user && <Button icon="out" label="Sign out" onClick={() => void leave()}>{null}</Button>}
@@ -120,14 +121,16 @@ function TopBar() {
   );
 }
 
-const STREAM_WORDS = { connecting: "Connecting", live: "Live", reconnecting: "Reconnecting", off: "As recorded" } as const;
+const STREAM_WORDS = { connecting: "Connecting", live: "Live", reconnecting: "Reconnecting" } as const;
 
 function StreamBadge() {
   const state = streamState.value;
   const trouble = storeTrouble.value;
   if (state === "live" && trouble !== null)
     return <span class="stream stream-reconnecting" role="status" title={`The store cannot be read: ${trouble}`}><span class="stream-dot" aria-hidden="true" /><span class="stream-text">Out of date</span></span>;
-  const text = state === "off" && session.value?.isLive !== false ? "Connecting" : STREAM_WORDS[state];
+  const recorded = session.value?.recordedAt;
+  if (recorded) return <span class="stream stream-off" role="status" title={absolute(recorded)}><span class="stream-dot" aria-hidden="true" /><span class="stream-text">Recorded <Ago time={recorded} /></span></span>;
+  const text = state === "off" ? "Connecting" : STREAM_WORDS[state];
   return <span class={`stream stream-${state}`} role="status" title={state === "reconnecting" ? "The connection is lost; what is shown may be old. It is tried again." : "Changes appear as they happen"}><span class="stream-dot" aria-hidden="true" /><span class="stream-text">{text}</span></span>;
 }
 

@@ -116,6 +116,7 @@ export async function leave(): Promise<void> {
   await api.logout().catch(() => undefined);
   batch(() => {
     fleet.clear();
+    signInError.value = null;
     session.value = null;
     summary.value = null;
     expected.value = null;
@@ -128,9 +129,15 @@ function failed(error: unknown): void {
   if (error instanceof ApiError && error.status === 401) {
     endStream?.();
     endStream = null;
+    if (signIn.peek() === "done") signInError.value = "Your session has ended: it is older than twelve hours, its token has expired, or the process was started anew.";
     signIn.value = "needed";
   } else if (error instanceof ApiError) loadError.value = error;
   else throw error;
+}
+
+/** Asks for a token where an error says that the session has ended; any other is left to its view. */
+export function signedOut(error: unknown): void {
+  if (error instanceof ApiError && error.status === 401) failed(error);
 }
 
 /** Loads summary and rows; the first rows are there before the others. */
@@ -194,7 +201,7 @@ function follow(): void {
       toldTrouble = message ?? toldTrouble;
     },
     reset: () => void load(),
-    refused: () => void api.session().catch((error: unknown) => error instanceof ApiError && error.status === 401 && failed(error)),
+    refused: () => void api.session().catch(signedOut),
   });
 }
 

@@ -1,7 +1,7 @@
 /** Spec, live and effective desired state of a resource side by side, with the rule that decided each field. */
 import { useState } from "preact/hooks";
 import { api } from "../api/client";
-import type { FieldRow, Fields, Id, ResourceDetail } from "../api/contract";
+import type { FieldRow, Fields, Id, Json, ResourceDetail } from "../api/contract";
 import { Ago, Button, Empty, Failure, Path, Skeleton, useLoaded, Value } from "../components/parts";
 import { plural } from "../model/format";
 
@@ -47,8 +47,8 @@ export function FieldsTab({ id, version, cookie }: { id: Id; version: string; co
       </div>
       {found.trouble && <p class="notice">The live object was not read: {found.trouble}</p>}
       <Moved cookie={cookie} digests={found.digests ?? null} />
-      {shown.length === 0 ? <Empty title={found.fields.length ? "No field matches" : "No fields"} /> : <FieldTable fields={shown} />}
-      <p class="muted table-foot">{plural(found.fields.length, "field")}, of which {different === 0 ? "none differs" : `${different} would change`}.</p>
+      {shown.length === 0 ? <Empty title={found.fields.length ? "No field matches" : "No fields"} /> : <FieldTable fields={shown} isRead={!found.trouble} />}
+      <p class="muted table-foot">{plural(found.fields.length, "field")}{found.trouble ? " of the spec; nothing was compared" : different === 0 ? ", of which none differs" : `, of which ${different} would change`}.</p>
     </>
   );
 }
@@ -69,7 +69,8 @@ function ruleName(rule: string): string {
   return RULES[rule]?.[0] ?? rule;
 }
 
-function FieldTable({ fields }: { fields: FieldRow[] }) {
+function FieldTable({ fields, isRead }: { fields: FieldRow[]; isRead: boolean }) {
+  const found = (value: Json | undefined, isSecret: boolean) => (isRead ? <Value value={value} isSecret={isSecret} /> : <span class="absent">not known</span>);
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Fields">
       <table class="table fields">
@@ -79,8 +80,8 @@ function FieldTable({ fields }: { fields: FieldRow[] }) {
             <tr key={one.path} class={one.differs ? "differs" : undefined}>
               <th scope="row"><Path path={one.path} /></th>
               <td data-title="Spec"><Value value={one.spec} isSecret={one.isSecret} /></td>
-              <td data-title="Live"><Value value={one.live} isSecret={one.isSecret} /></td>
-              <td data-title="Desired"><Value value={one.desired} isSecret={one.isSecret} /></td>
+              <td data-title="Live">{found(one.live, one.isSecret)}</td>
+              <td data-title="Desired">{found(one.desired, one.isSecret)}</td>
               <td data-title="Rule"><span class={`rule rule-${one.rule}`} title={RULES[one.rule]?.[1]}>{ruleName(one.rule)}</span></td>
               <td data-title="Why" class="why">{one.reason}</td>
             </tr>

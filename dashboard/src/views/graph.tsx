@@ -15,6 +15,7 @@ import { titleOf } from "../model/ids";
 import { graphHash, resourceHash } from "../model/route";
 import { replaceInExport } from "../page/export";
 import { fleet, revision, session, summary } from "../page/state";
+import { tell } from "../page/toasts";
 
 // A drawing of more nodes than this is of no use as a whole.
 const COLLAPSE_FROM = 300;
@@ -165,6 +166,7 @@ function FindNode({ shown, onFound }: { shown: ShownGraph; onFound: (id: Id) => 
     const has = (node: ShownNode): boolean => node.title.toLowerCase().includes(wanted) || node.members.some((one) => one.name.toLowerCase().includes(wanted));
     const node = wanted === "" ? undefined : shown.nodes.find((one) => one.title.toLowerCase() === wanted) ?? shown.nodes.find(has);
     if (node) onFound(node.id);
+    else if (wanted !== "") tell(`Nothing in the graph is called ${text.trim()}`, true);
   };
   return (
     <label class="search graph-search" data-skip-export><span class="visually-hidden">Find in the graph</span>
@@ -194,7 +196,7 @@ function Legend({ graph, onSelect }: { graph: Graph; onSelect: (id: Id) => void 
           <li><span class="line line-missing" aria-hidden="true" />missing</li>
           <li><span class="line line-blocking" aria-hidden="true" />blocks</li>
         </ul>
-        <p class="card-line muted">{plural(graph.nodes.length, "resource")}, {plural(graph.edges.length, "edge")}. Drag to move, wheel to zoom, double-click to open.</p>
+        <p class="card-line muted">{plural(graph.nodes.length, "node")}, {plural(graph.edges.length, "edge")}. <span data-skip-export>Drag to move, wheel to zoom, double-click to open.</span></p>
       </Card>
     </>
   );
@@ -237,8 +239,8 @@ function EdgeList({ edges, other }: { edges: GraphEdge[]; other: "from" | "to" }
       {edges.slice(0, 100).map((edge, number) => (
         <li key={number} class={edge.isBlocking || edge.isInCycle ? "is-blocking" : undefined}>
           <ResourceLink id={edge[other]} />
-          <span class="edge-facts"><span class="tag">{edge.type}</span><span class={`tag output-${edge.state}`}>{edge.state}</span>{edge.isInCycle && <span class="tag output-missing">cycle</span>}{edge.path && <Path path={edge.path} />}</span>
-          {(edge.output || edge.value !== null) && <span class="edge-value">{edge.output && <code class="path">{edge.output}</code>}{edge.state === "known" && edge.value !== null && <code class="value">{flowOf(edge)}</code>}</span>}
+          <span class="edge-facts"><span class="tag">{edge.type}</span><span class={`tag output-${edge.state}`}>{edge.state}</span>{edge.isInCycle && <span class="tag output-missing">cycle</span>}{edge.state === "known" && edge.value !== null && <code class="value">{flowOf(edge)}</code>}</span>
+          {(edge.output || edge.path) && <span class="edge-fields">{edge.output && <Path path={edge.output} />}{edge.output && edge.path && <span class="muted" title="flows to"> → </span>}{edge.path && <Path path={edge.path} />}</span>}
         </li>
       ))}
     </ul>

@@ -11,16 +11,19 @@ import { absolute, count, plural } from "../model/format";
 import { parseId } from "../model/ids";
 import { hasValue, type TermName, toggleValue } from "../model/query";
 import { overviewHash, resourceHash } from "../model/route";
-import { STATE_MEANINGS, stateName } from "../model/states";
+import { driftName, STATE_MEANINGS, stateName } from "../model/states";
 import { replaceInExport } from "../page/export";
 import { expected, fleet, query, searchFields, session, shownRows, sorting, summary } from "../page/state";
 import { ProcessColumn } from "./process";
 import { resourceRow } from "./resource_row";
 
 const COLUMNS: [key: SortKey | null, title: string][] = [
-  ["state", "State"], ["drift", "Drift"], ["name", "Name"], ["kind", "Kind"], ["namespace", "Namespace"], [null, "Message"], ["lastStep", "Last step"], ["nextStep", "Next step"],
+  ["state", "State"], ["drift", "Drift"], ["name", "Name"], ["kind", "Kind"], ["namespace", "Namespace"], [null, "Message"], ["lastStep", "Last action"], ["nextStep", "Next step"],
 ];
+const EXPLAINED: Record<string, string> = { "Last action": "The last step that did or found something: one that finds nothing to do leaves no record" };
 const FIRST_ATTENTION = 5;
+// So many are not worth a fold.
+const MOST_ATTENTION = 7;
 
 export function Overview() {
   const found = summary.value;
@@ -62,7 +65,7 @@ function StateStrip({ summary: found }: { summary: Summary | null }) {
         {states.map((state) => <span key={state} class={`segment fill-${state}`} style={{ flexGrow: found?.byState[state] ?? 0 }} />)}
       </div>
       <ul class="strip-counts">
-        <li class="strip-total"><span class="number">{found ? count(found.total) : "–"}</span><span class="strip-name">resources</span></li>
+        <li class="strip-total"><span class="number">{found ? count(found.total) : "–"}</span><span class="strip-name">{found?.total === 1 ? "resource" : "resources"}</span></li>
         {(found ? inOrder : (["ready", "failed", "blocked"] as State[])).map((state) => (
           <li key={state}>
             <button type="button" class={`strip-count state-${state}`} aria-pressed={hasValue(query.value, "state", state)} title={STATE_MEANINGS[state]} onClick={() => toggle("state", state)}>
@@ -118,15 +121,15 @@ function MiniBar({ byState }: { byState: Partial<Record<State, number>> }) {
 function Attention({ items }: { items: AttentionItem[] }) {
   const [isWhole, setWhole] = useState(false);
   if (items.length === 0) return null;
-  const shown = isWhole ? items : items.slice(0, FIRST_ATTENTION);
-  const more = items.length > FIRST_ATTENTION && (
-    <button type="button" class="link-button" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>{isWhole ? "Show fewer" : `Show all ${items.length}${items.length === 50 ? "+" : ""}`}</button>
+  const isFolded = !isWhole && items.length > MOST_ATTENTION;
+  const more = items.length > MOST_ATTENTION && (
+    <button type="button" class="link-button" data-skip-export aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>{isWhole ? "Show fewer" : `Show all ${items.length}${items.length === 50 ? "+" : ""}`}</button>
   );
   return (
     <Card title="Needs attention" count={items.length === 50 ? "50+" : items.length} actions={more} class="attention">
       <ul>
-        {shown.map((item) => (
-          <li key={item.id} class="attention-row">
+        {items.map((item, number) => (
+          <li key={item.id} class={`attention-row${isFolded && number >= FIRST_ATTENTION ? " is-folded" : ""}`}>
             <StateBadge state={item.state} />
             <ResourceLink id={item.id} />
             <span class="attention-message" title={item.message}>{item.message || item.reason}</span>
@@ -153,7 +156,8 @@ function ResourceList() {
           {text === "" ? plural(fleet.size, "resource") : `${count(rows.length)} of ${plural(fleet.size, "resource")}`}
           {total !== null && total > fleet.size && <span class="muted"> (loading {count(total)})</span>}
         </span>
-        <ExportButton />
+        {text !== "" && <code class="only-exported">{text}</code>}
+        <span data-skip-export><ExportButton /></span>
       </div>
       {total === null ? <div class="list"><Skeleton rows={16} /></div> : rows.length > 0 ? (
         <VirtualList
@@ -196,7 +200,7 @@ function Header() {
         {COLUMNS.map(([column, title]) => (
           <span key={title} role="columnheader" aria-sort={column !== null && column === key ? (isDescending ? "descending" : "ascending") : undefined}>
             {column === null ? title : (
-              <button type="button" onClick={() => sortBy(column)}>{title}<span class="sort-mark" aria-hidden="true">{column === key ? (isDescending ? "↓" : "↑") : ""}</span></button>
+              <button type="button" title={EXPLAINED[title]} onClick={() => sortBy(column)}>{title}<span class="sort-mark" aria-hidden="true">{column === key ? (isDescending ? "↓" : "↑") : ""}</span></button>
             )}
           </span>
         ))}
@@ -233,7 +237,7 @@ function Search() {
     return () => abort.abort();
   }, [wanted]);
   return (
-    <label class="search">
+    <label class="search" data-skip-export>
       <span class="visually-hidden">Search</span>
       <Icon name="search" />
       <input
@@ -266,7 +270,7 @@ function fullTable(): Node {
   const table = document.createElement("table");
   table.className = "table";
   const head = table.createTHead().insertRow();
-  for (const title of ["State", "Name", "Kind", "Namespace", "Reason", "Message", "Last step", "Next step"]) {
+  for (const title of ["State", "Drift", "Name", "Kind", "Namespace", "Reason", "Message", "Last action", "Next step"]) {
     const cell = document.createElement("th");
     cell.textContent = title;
     head.append(cell);
@@ -275,8 +279,8 @@ function fullTable(): Node {
   for (const row of shownRows.peek()) {
     const { kind, namespace, name } = parseId(row.id);
     const line = body.insertRow();
-    for (const text of [stateName(row.state), name, kind, namespace, row.reason, row.message, row.lastStep ? absolute(row.lastStep) : "", row.nextStep ? absolute(row.nextStep) : ""]) line.insertCell().textContent = text;
-    line.cells[0]?.classList.add("state", `state-${row.state}`);
+    for (const text of [stateName(row.state), driftName(row), name, kind, namespace, row.reason, row.message, row.lastStep ? absolute(row.lastStep) : "", row.nextStep ? absolute(row.nextStep) : ""]) line.insertCell().textContent = text;
+    line.cells[0]?.classList.add(`state-${row.state}`);
   }
   return table;
 }

@@ -9,8 +9,8 @@ export function ProcessColumn({ summary }: { summary: Summary }) {
     <aside class="process-column" aria-label="Process">
       {summary.process && <Rates process={summary.process} />}
       {summary.process && summary.process.queue.length > 0 && <Queues process={summary.process} />}
-      {summary.process && summary.process.budgets.length > 0 && <Budgets process={summary.process} />}
       {summary.processes.length > 0 && <Processes summary={summary} />}
+      {summary.process && summary.process.budgets.length > 0 && <Budgets process={summary.process} />}
     </aside>
   );
 }
@@ -58,7 +58,7 @@ function Budgets({ process }: { process: ProcessSummary }) {
           return (
             <li key={one.service}>
               <span class="budget-name" title={one.service}>{one.service.replace(/\.googleapis\.com$/, "")}</span>
-              <span class="budget-figure">{one.isOpen ? <strong class="state-failed">circuit open</strong> : `${rate(one.used)} of ${rate(one.limit)}`}</span>
+              <span class="budget-figure">{one.isOpen ? <strong class="state-failed">circuit open</strong> : `${rate(one.used)} of ${rate(one.limit)}/s`}</span>
               <span class={`meter${share > 0.9 ? " is-high" : ""}`} aria-hidden="true"><span style={{ width: `${share * 100}%` }} /></span>
             </li>
           );

@@ -1,7 +1,7 @@
 /** One resource: its state, why it is so, its fields, its history and its raw objects. */
 import { useState } from "preact/hooks";
 import { api } from "../api/client";
-import type { ActionName, Condition, Id, Json, Output, ResourceDetail } from "../api/contract";
+import type { ActionName, Condition, Id, Json, Output, ResourceDetail, State } from "../api/contract";
 import { Changes } from "../components/changes";
 import { Dialog } from "../components/dialog";
 import { Icon } from "../components/icon";
@@ -10,6 +10,7 @@ import { plural } from "../model/format";
 import { titleOf, parseId } from "../model/ids";
 import { toggleValue } from "../model/query";
 import { graphHash, overviewHash, type ResourceTab, resourceHash } from "../model/route";
+import { DRIFT_MEANINGS, driftName } from "../model/states";
 import { toYaml } from "../model/yaml";
 import { nextStepOf, rowOf, session } from "../page/state";
 import { tell } from "../page/toasts";
@@ -37,19 +38,20 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
           <h1>{name}<CopyButton text={name} title="the name" isIcon /></h1>
           <p class="muted place"><span>{kind}{namespace && ` in ${namespace}`}{detail?.location && " ·"}</span>{detail?.location && <><code title={detail.location}>{detail.location}</code><CopyButton text={detail.location} title="the location" isIcon /></>}</p>
         </div>
-        <div class="view-actions">
+        <div class="view-actions" data-skip-export>
           <Actions id={id} isPaused={row?.state === "paused"} />
           <a class="button" href={graphHash({ focus: id })}><Icon name="graph" />Graph</a>
           <ExportButton />
         </div>
       </header>
       <p class="resource-state">
-        {row ? <><StateBadge state={row.state} />{row.drifted && <span class="drifted" title="The live object differs, or was just corrected">drifted</span>}<span class="resource-message">{row.message || row.reason}</span></> : <span class="bar bar-1" />}
+        {row ? <><StateBadge state={row.state} />{row.drifted && <span class={`drifted drift-${row.drift}`} title={DRIFT_MEANINGS[row.drift]}>{driftName(row)}</span>}<span class="resource-message">{row.message || row.reason}</span></> : <span class="bar bar-1" />}
       </p>
       <Labels labels={row?.labels ?? {}} />
       <Tabs id={id} tab={tab} />
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} class="tab-panel" tabIndex={0}>
-        {loaded.state === "failed" && <Failure error={loaded.error} retry={retry} />}
+        {/* The other parts say by themselves that they could not be loaded. */}
+        {loaded.state === "failed" && (tab === "summary" || tab === "raw") && <Failure error={loaded.error} retry={retry} />}
         {tab === "fields" ? <FieldsTab id={id} version={version} cookie={detail?.cookie ?? null} /> : tab === "timeline" ? <TimelineTab id={id} version={version} contests={detail?.contests ?? []} /> :
           detail === null ? loaded.state !== "failed" && <Skeleton rows={12} /> :
           tab === "raw" ? <RawTab id={id} version={version} detail={detail} /> : <SummaryTab detail={detail} />}
@@ -60,7 +62,7 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
 
 /** Each label leads to all resources that have it. */
 function Labels({ labels }: { labels: Record<string, string> }) {
-  // The line is there before the labels are known: nothing moves when they come.
+  if (Object.keys(labels).length === 0) return null;
   return (
     <ul class="labels" aria-label="Labels">
       {Object.entries(labels).map(([label, value]) => <li key={label}><a class="tag" href={overviewHash(toggleValue("", "label", `${label}=${value}`))}>{label}={value}</a></li>)}
@@ -125,7 +127,8 @@ function Actions({ id, isPaused }: { id: Id; isPaused: boolean }) {
   };
   return (
     <>
-      {allowed.map((action) => <Button key={action} icon={ACTIONS[action].icon} onClick={() => setAsked(action)}>{ACTIONS[action].title}</Button>)}
+      {/* Pause becomes Resume, and keeps the focus. */}
+      {allowed.map((action) => <Button key={action === "reconcile" ? action : "management"} icon={ACTIONS[action].icon} onClick={() => setAsked(action)}>{ACTIONS[action].title}</Button>)}
       {asked && (
         <Dialog title={`${ACTIONS[asked].title} ${titleOf(id)}?`} onClose={() => setAsked(null)}>
           <p>{ACTIONS[asked].text}</p>
@@ -147,7 +150,7 @@ function SummaryTab({ detail }: { detail: ResourceDetail }) {
       <div class="cards-column">
         <Card title="Conditions" count={detail.conditions.length}><Conditions detail={detail} /></Card>
         {detail.contests.length > 0 && <Card title={contestsTitle(detail.contests)} count={detail.contests.length}><Contests contests={detail.contests} /></Card>}
-        <Card title="Last step"><LastStep detail={detail} /></Card>
+        <Card title="Last step on record"><LastStep detail={detail} /></Card>
         <Card title="Events" count={detail.events.length}><Events detail={detail} /></Card>
       </div>
       <div class="cards-column">
@@ -173,7 +176,7 @@ function Conditions({ detail }: { detail: ResourceDetail }) {
       {detail.conditions.map((one) => (
         <li key={one.type}>
           <span class="condition-head">
-            <span class={`condition-status ${statusClass(one)}`}>{one.type} {one.status}</span>
+            <span class={`condition-status ${statusClass(one, detail.row.state)}`}>{one.type} {one.status}</span>
             <span>{one.reason}</span>
             <Ago time={one.lastTransitionTime} none="" />
           </span>
@@ -187,19 +190,27 @@ function Conditions({ detail }: { detail: ResourceDetail }) {
 // What is true of them is no good news.
 const TROUBLES = ["Contested", "Edited", "Warned"];
 
-function statusClass({ type, status }: Condition): string {
-  return status === "True" && TROUBLES.includes(type) ? "status-unknown" : `status-${status.toLowerCase()}`;
+// A resource that is not ready for another reason waits, or is left alone: that is no failure.
+const FAILURES: State[] = ["failed", "notConverged"];
+
+function statusClass({ type, status }: Condition, state: State): string {
+  if (status === "True" && TROUBLES.includes(type)) return "status-unknown";
+  if (type === "Ready" && status === "False" && !FAILURES.includes(state)) return "status-unknown";
+  return `status-${status.toLowerCase()}`;
 }
 
 function LastStep({ detail }: { detail: ResourceDetail }) {
   const step = detail.lastStep;
   const next = detail.nextStep;
   const time = nextStepOf(detail.row.id) ?? next?.time ?? null;
-  const due: [string, preact.ComponentChildren][] = next ? [["Next", <><Ago time={time} none="not planned" isDue />{next.why && <span class="muted">: {next.why}</span>}</>]] : [];
+  // Where a process says when, the rule behind it is of no use.
+  const due: [string, preact.ComponentChildren][] = next ? [["Next step", time ? <><Ago time={time} isDue />, <span class="muted">or at once after an edit</span></> : next.why || "not planned"]] : [];
   if (!step) {
     return (
       <>
-        <Empty title={detail.conditions.length > 0 ? "No step has come as far as a plan" : "No step has been taken yet"} />
+        {detail.row.state === "observed" ? <Empty title="It is only observed">What its steps find is in the condition Ready, and among the fields.</Empty> :
+          detail.row.state === "paused" ? <Empty title="It is paused">No step is taken until it is resumed.</Empty> :
+          detail.conditions.length > 0 ? <Empty title="Nothing was compared yet">No step has read the live object so far. The condition Ready says why.</Empty> : <Empty title="No step has been taken yet" />}
         {due.length > 0 && <Pairs rows={due} />}
       </>
     );
@@ -208,7 +219,7 @@ function LastStep({ detail }: { detail: ResourceDetail }) {
     ["When", <Ago time={step.time} />],
     ["Trigger", step.trigger],
     ["Decision", step.decision],
-    ["Moved", step.moved.length ? step.moved.join(", ") : "nothing"],
+    ...(step.moved.length ? [["Moved", step.moved.join(", ")] satisfies [string, string]] : []),
     ["Writes", step.writes.length ? <ul class="plain">{step.writes.map((one, number) => <li key={number}><strong>{one.action}</strong>{one.name !== one.action && ` ${one.name}`}{one.fields.length > 0 && <Changes fields={one.fields} />}{one.more > 0 && <span class="muted">and {plural(one.more, "field")} more</span>}</li>)}</ul> : "none"],
   ];
   if (step.kept?.length) rows.push(["Kept", <Changes fields={step.kept} />]);
@@ -264,7 +275,7 @@ function Events({ detail }: { detail: ResourceDetail }) {
   if (detail.events.length === 0) return <Empty title="No events" />;
   return (
     <ul class="events">
-      {detail.events.map((one, number) => (
+      {detail.events.toReversed().map((one, number) => (
         <li key={number} class={one.severity.toLowerCase() === "warning" ? "is-warning" : undefined}>
           <span class="event-head"><strong>{one.reason}</strong>{one.count > 1 && <span class="count">×{one.count}</span>}<Ago time={one.at} none="" /></span>
           <p>{one.message}</p>

@@ -4,7 +4,7 @@ import { STATE_ICONS, iconPath } from "../components/icon";
 import type { RowPainter } from "../components/list_window";
 import { absolute, due, relative } from "../model/format";
 import { resourceHash } from "../model/route";
-import { STATE_MEANINGS, stateName } from "../model/states";
+import { DRIFT_MEANINGS, driftName, STATE_MEANINGS, stateName } from "../model/states";
 import { now } from "../page/clock";
 import { changedAt } from "../page/state";
 
@@ -93,9 +93,10 @@ function fillRow(element: HTMLElement, parts: Parts, row: Row): void {
     parts.icon.setAttribute("d", iconPath(STATE_ICONS[row.state] ?? "question"));
     put(parts.stateText, stateName(row.state));
   }
-  if (before?.drifted !== row.drifted) {
-    parts.drift.textContent = row.drifted ? "drifted" : "";
+  if (before?.drift !== row.drift) {
+    parts.drift.textContent = driftName(row);
     element.classList.toggle("is-drifted", row.drifted);
+    element.classList.toggle("is-corrected", row.drift === "corrected");
   }
   parts.link.href = resourceHash(row.id);
   put(parts.name, row.name);
@@ -111,7 +112,7 @@ function explain(element: HTMLElement, row: Row): void {
   const parts = known.get(element);
   if (parts === undefined) return;
   parts.state.title = STATE_MEANINGS[row.state] ?? "";
-  parts.drift.title = row.drifted ? "The live object differs, or was just corrected" : "";
+  parts.drift.title = DRIFT_MEANINGS[row.drift];
   parts.link.title = row.name;
   parts.kind.title = `${row.kind}.${row.group}`;
   parts.message.title = row.message;

@@ -81,7 +81,7 @@ function EntryRow({ entry }: { entry: Entry }) {
 function Heatmap({ timeline }: { timeline: Timeline }) {
   const { heat, bucketSeconds, bucketStart } = timeline;
   const most = Math.max(0, ...heat.flatMap((one) => one.buckets));
-  if (most === 0) return <p class="card-line muted">No field drifted in this time.</p>;
+  if (most === 0) return <p class="card-line muted">No drift is on record.</p>;
   const start = bucketStart ? Date.parse(bucketStart) : Date.now();
   const at = (bucket: number): string => absolute(new Date(start + bucket * bucketSeconds * 1000).toISOString());
   const columns = heat[0]?.buckets.length ?? 0;

@@ -115,6 +115,20 @@ def open_cluster_client(settings: AppSettings, token: str | None = None) -> "Kub
     return KubernetesClient(connection, http=http)
 
 
+def cluster_url(settings: AppSettings) -> str:
+    """The URL of the store with the context that it stands for: the current one, where it names none.
+
+    Without a kubeconfig, as in a pod, it stays as it is.
+    """
+    from setpoint.clients.kubernetes.contexts import current_context
+    from setpoint.stores.kubernetes.factory import parse_cluster_address
+
+    if parse_cluster_address(settings.store).context is not None:
+        return settings.store
+    context = current_context(settings.environment)
+    return settings.store if context is None else settings.store.replace("kubernetes", f"kubernetes://{context}", 1)
+
+
 def cluster_namespaces(settings: AppSettings) -> tuple[str | None, str]:
     """The only namespace of the store, None for all of them; and that of the leases."""
     from setpoint.stores.kubernetes.factory import cluster_address_in

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from setpoint.app import OpenedEngine, default_namespace, is_shared_store, store_file
-from setpoint.app.cluster import cluster_namespaces, open_cluster_client
+from setpoint.app import AppSettings, OpenedEngine, default_namespace, is_shared_store, store_file
+from setpoint.app.cluster import cluster_namespaces, cluster_url, open_cluster_client
 from setpoint.cli.request import CommandRequest, run_command
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
@@ -128,7 +128,7 @@ async def served_beside(
             viewer = LocalViewer(_acting(session, stack))
             sign_in = OneTimeTokens(viewer, lambda token: _print_url(dashboard, token))
             options = DashboardOptions(actions=actions, has_plan=page.has_plan)
-        source = DashboardSource(type="cluster" if opened.shared else "store", name=settings.store)
+        source = _source_of(settings)
         beside = HistorySources(None if page.audit is None else AuditHistory(Path(page.audit)), peers)
         backend = await stack.enter_async_context(
             open_backend(session, source, process=process, running=opened, beside=beside)
@@ -223,8 +223,13 @@ def _read_report(path: Path) -> bytes:
 def _source(request: CommandRequest, options: PageOptions) -> DashboardSource:
     if options.recording is not None:
         return DashboardSource(type="recording", name=options.recording.name)
-    is_cluster = is_shared_store(request.settings)
-    return DashboardSource(type="cluster" if is_cluster else "store", name=request.settings.store)
+    return _source_of(request.settings)
+
+
+def _source_of(settings: AppSettings) -> DashboardSource:
+    if is_shared_store(settings):
+        return DashboardSource(type="cluster", name=cluster_url(settings))
+    return DashboardSource(type="store", name=settings.store)
 
 
 def _require_store(request: CommandRequest) -> None:

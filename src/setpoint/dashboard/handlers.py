@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-import msgspec
 from aiohttp import web
 
 from setpoint import __version__
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import RequestRefused
 from setpoint.dashboard.access.viewer import Scope, Viewer
+from setpoint.dashboard.api.encoding import encode
 from setpoint.dashboard.api.models import ActionName, NextStepTimes, ProcessAnswer, SessionInfo
 from setpoint.dashboard.api.resource_models import ActionAnswer
 from setpoint.dashboard.backend import Backend
@@ -30,7 +30,6 @@ _MAX_DEPTH: Final = 10
 _MAX_DIGITS: Final = 15
 MAX_NUMBER: Final = 10**_MAX_DIGITS - 1
 _JSON: Final = "application/json"
-_encode: Final = msgspec.json.Encoder().encode
 
 # Answers a request of a viewer.
 ApiHandler: TypeAlias = Callable[[web.Request, Viewer], Awaitable[web.StreamResponse]]
@@ -38,7 +37,7 @@ ApiHandler: TypeAlias = Callable[[web.Request, Viewer], Awaitable[web.StreamResp
 
 def answer(value: object, status: int = 200) -> web.Response:
     """A value of the API as JSON."""
-    return web.Response(status=status, body=_encode(value), content_type=_JSON)
+    return web.Response(status=status, body=encode(value), content_type=_JSON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,7 @@ class ResourceHandlers:
                 source=backend.source,
                 user=viewer.user,
                 is_live=backend.is_live,
+                recorded_at=None if backend.is_live else backend.engine.clock.now(),
                 actions=self.actions,
                 has_plan=self.has_plan,
                 has_upgrade_report=backend.upgrade_report is not None,

@@ -63,7 +63,7 @@ class Histories:
         own = await self._own(ref)
         seen = set(map(_key, own))
         events = await self.engine.store.events(ref) if with_events else ()
-        return [*own, *(one for one in found if _key(one) not in seen), *map(event_entry, events)]
+        return [*own, *(one for one in found if _key(one) not in seen), *map(event_entry, reversed(events))]
 
     async def _own(self, ref: ResourceRef) -> Sequence[Entry]:
         history = () if self.kept is None else await self.kept.history(ref, before=None, most=MAX_ENTRIES)

@@ -7,10 +7,9 @@ from dataclasses import field
 from itertools import chain
 from typing import Final, Protocol, TypeAlias
 
-import msgspec
-
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.viewer import Scope, SeesScope, Viewer
+from setpoint.dashboard.api.encoding import encode
 from setpoint.dashboard.api.models import NextStepTimes, PlanProgress, StoreTrouble, Summary
 from setpoint.dashboard.views.fleet import FleetChanges, FleetRows, joined_rows, json_ids
 from setpoint.dashboard.views.next_steps import NextSteps
@@ -19,7 +18,6 @@ from setpoint.dashboard.views.summary import Summaries, is_news
 from setpoint.dashboard.views.visibility import EVERYTHING_VISIBLE, Visibility, visibility_of
 from setpoint.engine.ports import Clock
 
-_encode: Final = msgspec.json.Encoder().encode
 # A connection that broke is noticed by writing to it.
 _HEARTBEAT: Final = b": still here\n\n"
 _RESET: Final = b"event: reset\ndata: {}\n\n"
@@ -201,19 +199,19 @@ class EventStream:
         if times:
             revision = self._revision
             found = NextStepTimes(revision=revision, times=times)
-            yield f"id: {revision}\nevent: nextSteps\ndata: ".encode() + _encode(found) + b"\n\n"
+            yield f"id: {revision}\nevent: nextSteps\ndata: ".encode() + encode(found) + b"\n\n"
 
     def _plan_events(self) -> Iterator[bytes]:
         progress = self._hub.plan.progress(self._visible.sees_scope)
         if progress != self._plan:
             self._plan = progress
-            yield b"event: plan\ndata: " + _encode(progress) + b"\n\n"
+            yield b"event: plan\ndata: " + encode(progress) + b"\n\n"
 
     def _trouble_events(self) -> Iterator[bytes]:
         trouble = self._hub.trouble()
         if trouble != self._trouble:
             self._trouble = trouble
-            yield b"event: trouble\ndata: " + _encode(StoreTrouble(message=trouble or None)) + b"\n\n"
+            yield b"event: trouble\ndata: " + encode(StoreTrouble(message=trouble or None)) + b"\n\n"
 
     async def _summary_events(self, viewer: Viewer) -> AsyncGenerator[bytes]:
         now, current = self._hub.clock.monotonic(), self._current
@@ -223,7 +221,7 @@ class EventStream:
         self._summary_of, self._summary_at = current, now
         if is_news(self._summary, after):
             self._summary = after
-            yield b"event: summary\ndata: " + _encode(after) + b"\n\n"
+            yield b"event: summary\ndata: " + encode(after) + b"\n\n"
 
 
 def _changes_body(changes: FleetChanges, visible: Visibility, steps: NextSteps, revision: str) -> bytes | None:

@@ -203,7 +203,7 @@ def output_value(
         raise _blocked(source, f"{waiting}: it has not been reconciled since its spec changed")
     output = outputs.from_data(source.status.get(OUTPUT)) if dependency.is_awaited else None
     # The reason of an output is of before the source was blocked: then the block is why there is no value now.
-    says_why = isinstance(output, outputs.Unknown) and not _is_blocked(source)
+    says_why = isinstance(output, outputs.Unknown) and OUTPUT in source.status and not _is_blocked(source)
     is_ready_for_it = is_ready(source) or not dependency.must_be_ready
     if is_foreign and not (is_ready_for_it and not isinstance(output, outputs.Unknown)):
         raise _blocked(source, f"{waiting}: it is not ready")

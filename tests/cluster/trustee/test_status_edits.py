@@ -92,7 +92,7 @@ def test_explain_names_the_ten_seconds_of_an_owner_that_is_not_ready(
     trustee.until(TRUSTEE, lambda found: found["status"].get("isReady") is True)
     ready = trustee_cluster.setpoint("explain", "TrusteeConfig/tc", "-n", trustee.namespace)
 
-    expected = "next step: by the running process, at the latest 10 s after the last; at once after an edit"
+    expected = "next step: by the running process, at the latest 10 s after the last step; at once after an edit"
     assert not_ready.stdout.splitlines()[-1] == expected, json.dumps(not_ready.stderr)
     assert "at the latest" in ready.stdout.splitlines()[-1]
     assert ready.stdout.splitlines()[-1] != expected

@@ -112,8 +112,13 @@ def test_a_user_signs_in_with_a_token_and_sees_the_resources_of_its_namespace(
     expect(reader.page.locator(".entry-write").first).to_be_visible()
 
     assert NAME in shown
-    assert total == ["1", "resources"]
-    assert reader.text(".user") == f"system:serviceaccount:{cluster_page.namespace}:reader"
+    assert total == ["1", "resource"]
+    assert reader.text(".user") == f"{cluster_page.namespace}:reader"
+    assert (
+        reader.page.locator(".user").get_attribute("title")
+        == f"Signed in as system:serviceaccount:{reader.text('.user')}"
+    )
+    assert reader.text(".source").startswith("kubernetes://")
     assert reader.troubles == []
 
 

@@ -143,6 +143,12 @@ def test_a_view_is_saved_as_one_file_without_scripts(tab: Tab, browser: SharedBr
     with browser.file(tmp_path / "view.html") as file:
         assert len(file.page.locator("table tbody tr").all()) >= 10
         assert "orders" in file.text("table.table")
+        # A file is read at another time.
+        times = file.page.locator("time").all_inner_texts()
+        assert [one for one in times if not re.fullmatch(r"[\d-]{10} [\d:]{8} UTC", one)] == []
+        # What failed, what is blocked, and what differs and is only observed.
+        assert len(times) == file.page.locator(".attention-row:visible").count() == 3
+        assert file.page.locator("button, .button, .search, kbd").count() == 0
         assert file.value("() => window.hacked") is None
         assert file.troubles == []
 

@@ -51,13 +51,17 @@ class DashboardSource(Model, frozen=True, kw_only=True):
 
 
 class SessionInfo(Model, frozen=True, kw_only=True):
-    """What is shown, to which user, and what the user may do here. `is_live`: changes arrive on the stream."""
+    """What is shown, to which user, and what the user may do here.
+
+    `is_live`: changes arrive on the stream; otherwise all is as it was when the recording was made.
+    """
 
     version: str
     api_version: Literal["v1"] = "v1"
     source: DashboardSource
     user: str | None
     is_live: bool
+    recorded_at: str | None
     actions: tuple[ActionName, ...]
     has_plan: bool
     has_upgrade_report: bool
@@ -90,7 +94,7 @@ class SignedOut(Model, frozen=True, kw_only=True):
 
 
 class Row(Model, frozen=True, kw_only=True):
-    """A resource in the list. `drifted`: drift was found while it is only observed, or corrected by the last step.
+    """A resource in the list. `drifted`: drift was found, and `drift` says what became of it.
 
     `nextStep`: when the next step is due, where a process says so; else when what was withheld may be written.
     """
@@ -105,6 +109,7 @@ class Row(Model, frozen=True, kw_only=True):
     reason: str
     message: str
     drifted: bool
+    drift: Literal["", "corrected", "withheld", "contested"] = ""
     since: str | None
     last_step: str | None
     generation: int

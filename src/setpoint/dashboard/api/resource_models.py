@@ -83,10 +83,10 @@ class NextStep(Model, frozen=True, kw_only=True):
 
 
 class Contest(Model, frozen=True, kw_only=True):
-    """A field that another writer keeps changing, with the value of each side."""
+    """A field that another writer keeps changing, with the value of each side; without `ours` it is to be unset."""
 
     path: str
-    ours: AnyJson
+    ours: AnyJson | UnsetType = UNSET
     theirs: AnyJson
     count: int
     since: str

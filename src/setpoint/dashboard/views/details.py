@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from msgspec import UNSET
+
 from setpoint.core.conditions import Condition
 from setpoint.core.redaction import redact_record, redact_untyped
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.wait.outputs import Known, Null, Unknown
 from setpoint.dashboard.access.viewer import Sees
@@ -27,6 +29,7 @@ from setpoint.dashboard.views.fleet import FleetRows
 from setpoint.dashboard.views.graph import children_of, dependants_of, needed_by
 from setpoint.dashboard.views.rows import id_of, objects_in, text_in
 from setpoint.engine.ports import EventRecord
+from setpoint.engine.references import OUTPUT
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import StoredState, outputs_in
 from setpoint.errors import UserError
@@ -34,6 +37,7 @@ from setpoint.library.declared import DeclaredResource
 from setpoint.library.inspection.records import ResourceDescription, StepExplanation
 
 _MAX_EVENTS: Final = 50
+_UNTRACKED: Final = OutputModel(path="output", state="null", value=None, reason="not tracked: it waits for no field")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +174,11 @@ def _outputs(resource: DeclaredResource) -> Sequence[OutputModel]:
             return [OutputModel(path="output", state="unknown", value=None, reason=reason)]
         case Null():
             offered = outputs_in(resource.status)
-            return [
+            untracked = [_UNTRACKED] if OUTPUT in offered else []
+            return untracked + [
                 OutputModel(path=f"status.{name}", state="known", value=redact_untyped(value), reason="")
                 for name, value in offered.items()
+                if name != OUTPUT
             ]
 
 
@@ -180,24 +186,25 @@ def _contests(state: StoredState, step: JsonObject, document: JsonObject) -> lis
     """The fields that other writers keep changing; our value is that of the last write, or of the spec."""
     changes = [change for write in objects_in(step.get("writes")) for change in objects_in(write.get("changes"))]
     changes += objects_in(step.get("withheld"))
-    written = {text_in(change, "path"): change.get("after") for change in changes}
+    written = {text_in(change, "path"): change.get("after", MISSING) for change in changes}
     found: list[Contest] = []
     for one in state.oscillations.fields:
         own = written[one.path] if one.path in written else _declared_at(document, one.path)
-        record = redact_untyped({one.path: [own, list(one.foreign_values)]})
-        hidden = cast("Mapping[str, Json]", record)[one.path]
-        ours, theirs = hidden if isinstance(hidden, list) else (hidden, hidden)
-        found.append(Contest(path=one.path, ours=ours, theirs=theirs, count=one.count, since=one.since))
+        sides = [*([] if isinstance(own, Missing) else [own]), list(one.foreign_values)]
+        hidden = cast("Mapping[str, Json]", redact_untyped({one.path: sides}))[one.path]
+        *ours, theirs = hidden if isinstance(hidden, list) else [hidden] * len(sides)
+        found.append(
+            Contest(path=one.path, ours=ours[0] if ours else UNSET, theirs=theirs, count=one.count, since=one.since)
+        )
     return found
 
 
-def _declared_at(document: JsonObject, path: str) -> Json:
-    """The value that a redacted document has at a path; null when it has none, or the path is none of it."""
+def _declared_at(document: JsonObject, path: str) -> Json | Missing:
+    """The value that a redacted document has at a path; MISSING when it has none, or the path is none of it."""
     try:
-        found = get_at(document, Path.parse(path))
+        return get_at(document, Path.parse(path))
     except (UserError, ValueError):
-        return None
-    return None if isinstance(found, Missing) else found
+        return MISSING
 
 
 def _ids(refs: Sequence[ResourceRef]) -> tuple[str, ...]:

@@ -12,16 +12,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final, Protocol
 
-import msgspec
-
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.viewer import Scope
+from setpoint.dashboard.api.encoding import encode
 from setpoint.dashboard.api.models import Row
 from setpoint.dashboard.views.rows import id_of, row_of, sort_key
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency
 from setpoint.engine.ports import ResourceChange, ResourceChangeType
-from setpoint.engine.references import dependencies_of, may_have_dependencies
+from setpoint.engine.references import dependencies_of, is_ready, may_have_dependencies
 from setpoint.engine.requeue import error_backoff
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import RevisionExpired, StoreError, UserError
@@ -33,7 +32,6 @@ _ROWS_BEFORE_YIELD: Final = 200
 _MAX_DELETIONS: Final = 10_000
 _WORKS_AFTER_SECONDS: Final = 5.0
 _NEXT_STEP: Final = b'"nextStep":'
-_encode: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +42,15 @@ class EncodedRow:
     json: bytes
     needs: tuple[Dependency, ...] = ()
     owner: ResourceRef | None = None
+    # Whether what depends on it may proceed.
+    is_ready: bool = True
 
     def json_with(self, next_step: str | None) -> bytes:
         """Its JSON with the time that a process says for the next step; None leaves the one on record."""
         if next_step is None:
             return self.json
         # The last member is the time on record, or null.
-        return self.json[: self.json.rindex(_NEXT_STEP)] + _NEXT_STEP + _encode(next_step) + b"}"
+        return self.json[: self.json.rindex(_NEXT_STEP)] + _NEXT_STEP + encode(next_step) + b"}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +112,24 @@ class FleetRows:
         return self._order
 
     def put(
-        self, ref: ResourceRef, row: Row, needs: tuple[Dependency, ...] = (), owner: ResourceRef | None = None
+        self,
+        ref: ResourceRef,
+        row: Row,
+        needs: tuple[Dependency, ...] = (),
+        owner: ResourceRef | None = None,
+        *,
+        is_ready: bool = True,
     ) -> None:
         """The row of a resource, and what it depends on; the same again is no change."""
         before = self._rows.get(ref)
-        if before is not None and (before.row, before.needs, before.owner) == (row, needs, owner):
+        found = (row, needs, owner, is_ready)
+        if before is not None and (before.row, before.needs, before.owner, before.is_ready) == found:
             return
         if before is None:
             self._order = None
             self.scopes[Scope.of(ref)] += 1
             self._deletions.pop(ref, None)
-        self._rows[ref] = EncodedRow(row, _encode(row), needs, owner)
+        self._rows[ref] = EncodedRow(row, encode(row), needs, owner, is_ready)
         self._count(self._numbers, ref)
 
     def drop(self, ref: ResourceRef) -> None:
@@ -305,7 +312,8 @@ class FleetWatch:
     def _put(self, resource: Resource) -> None:
         """Only of kinds that are reconciled: others are part of the graph, and of their owners."""
         if resource.ref.group_kind in self._engine.resource_types:
-            self.rows.put(resource.ref, row_of(resource), self._needs(resource), resource.controller)
+            needs, owner = self._needs(resource), resource.controller
+            self.rows.put(resource.ref, row_of(resource), needs, owner, is_ready=is_ready(resource))
             if self._listener is not None:
                 self._listener.put(resource)
 
@@ -326,4 +334,4 @@ def joined_rows(rows: Mapping[ResourceRef, EncodedRow], next_step: Callable[[Res
 
 def json_ids(refs: Sequence[ResourceRef]) -> bytes:
     """The ids as a JSON list."""
-    return _encode([id_of(ref) for ref in refs])
+    return encode([id_of(ref) for ref in refs])

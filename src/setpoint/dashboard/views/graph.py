@@ -11,7 +11,7 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.wait.outputs import Null, from_data
 from setpoint.dashboard.access.viewer import Scope, Viewer
-from setpoint.dashboard.api.models import Edge, Graph, GraphNodeModel, State
+from setpoint.dashboard.api.models import Edge, Graph, GraphNodeModel
 from setpoint.dashboard.views.cycles import Cycles, cycles_in
 from setpoint.dashboard.views.fleet import FleetRows
 from setpoint.dashboard.views.rows import id_of, sort_key
@@ -124,20 +124,22 @@ class GraphBuilder:
         row = self.rows.get(link.needed)
         if row is None and self._read.get(link.needed) is None:
             return "missing", None
+        is_ready = row is None or row.is_ready
         match link.dependency:
             case ValueReference() as dependency if (source := self._read.get(link.needed)) is not None:
                 return self._value(dependency, source, link.dependant)
             case ValueReference():
-                return ("known" if _is_settled(row.row.state if row else "ready") else "unknown"), None
+                return ("known" if is_ready else "unknown"), None
             case SecretKeyReference():
                 return "known", None
             case Reference(must_be_ready=False):
                 return "ready", None
             case _:
-                return ("ready" if _is_settled(row.row.state if row else "ready") else "notReady"), None
+                return ("ready" if is_ready else "notReady"), None
 
     def _value(self, dependency: ValueReference, source: Resource, dependant: ResourceRef) -> tuple[EdgeState, Json]:
-        if dependency.is_awaited and isinstance(from_data(source.status.get(OUTPUT, {"state": "null"})), Null):
+        # Before the first step of the source there is no output: one may come.
+        if dependency.is_awaited and OUTPUT in source.status and isinstance(from_data(source.status[OUTPUT]), Null):
             return "null", None
         type_ = self.engine.resource_types.get(source.ref.group_kind)
         is_foreign = self.engine.is_foreign(source.ref, dependant)
@@ -215,7 +217,3 @@ def _described(
             return "reference", path, None
         case _:
             assert_never(dependency)
-
-
-def _is_settled(state: State) -> bool:
-    return state in ("ready", "observed")

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType, condition_in
-from setpoint.core.decide import Decision
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.dashboard.api.models import Row, State
 from setpoint.engine.conditions import BLOCKED_REASONS, is_failure_reason
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import ENGINE_STATE, StoredState
+from setpoint.library.inspection.looks import Drift, drift_on_record, last_look_on_record
 
 # Longer messages are shortened in the list; the page of the resource has all of it.
 _MAX_MESSAGE: Final = 300
@@ -23,7 +23,6 @@ _STATES: Final[Mapping[str, State]] = {
     ConditionReason.DELETING: "deleting",
     **dict.fromkeys(BLOCKED_REASONS, "blocked"),
 }
-_DRIFT: Final = frozenset({Decision.DRIFTED.value, Decision.BOTH.value, Decision.DIFFERS.value})
 _UNSEEN: Final = "NotObserved"
 
 
@@ -59,6 +58,7 @@ def row_of(resource: Resource) -> Row:
     observed = status.get("observedGeneration")
     state = state_of(resource, ready, is_contested=contested is not None and contested.status == "True")
     step = step_in(status)
+    drift = drift_on_record(resource, step)
     # The condition that the state is from.
     told = contested if state == "contested" else ready
     return Row(
@@ -71,9 +71,10 @@ def row_of(resource: Resource) -> Row:
         state=state,
         reason=told.reason if told is not None else _UNSEEN,
         message=_shortened(told.message) if told is not None and state != "ready" else "",
-        drifted=_is_drifted(step, state),
+        drifted=drift is not Drift.NONE,
+        drift=drift.value,
         since=told.last_transition_time or None if told is not None else None,
-        last_step=text_in(step, "at") or None,
+        last_step=last_look_on_record(resource, step) or None,
         generation=resource.generation,
         observed_generation=observed if isinstance(observed, int) and not isinstance(observed, bool) else None,
         next_step=_recorded_next_step(resource, step),
@@ -112,12 +113,6 @@ def text_in(data: JsonObject, name: str) -> str:
 def objects_in(data: Json) -> list[JsonObject]:
     """The objects of a list; what is none is left out."""
     return [one for one in data if isinstance(one, Mapping)] if isinstance(data, list | tuple) else []
-
-
-def _is_drifted(step: JsonObject, state: State) -> bool:
-    if text_in(step, "decision") not in _DRIFT:
-        return False
-    return bool(step.get("writes")) or (state == "observed" and bool(step.get("withheld")))
 
 
 def _recorded_next_step(resource: Resource, step: JsonObject) -> str | None:

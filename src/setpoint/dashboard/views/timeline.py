@@ -32,7 +32,7 @@ def timeline_of(history: Sequence[HistoryEntry], events: Sequence[EventRecord], 
     """The timeline of one page of a history, which has one entry more than `most` if there are more."""
     shown, has_more = history[:most], len(history) > most
     since = shown[-1].at if has_more and shown else ""
-    entries = entries_of(shown) + [event_entry(one) for one in events if one.at >= since]
+    entries = entries_of(shown) + [event_entry(one) for one in reversed(events) if one.at >= since]
     return _timeline(entries, str(shown[-1].number) if has_more and shown else None, now)
 
 
@@ -55,7 +55,7 @@ def merged_timeline(entries: Sequence[Entry], before: str, *, most: int, now: st
 def _timeline(entries: Sequence[Entry], following: str | None, now: str) -> Timeline:
     start, seconds, heat = _heat(entries, now)
     return Timeline(
-        # What is of the same second stays in its order, steps first.
+        # What is of the same second stays in its order, steps first, each of them with the newest first.
         entries=tuple(sorted(entries, key=lambda one: one.time, reverse=True)),
         next=following,
         heat=heat,
@@ -98,8 +98,7 @@ def entry_of(one: HistoryEntry) -> Entry:
         case HistoryType.DRIFT:
             return _drift_entry(one.at, data)
         case HistoryType.REFUSED:
-            text = f"refused: {text_in(data, 'message')}"
-            return Entry(time=one.at, type="refused", who=text_in(data, "trigger"), text=text)
+            return Entry(time=one.at, type="refused", who=text_in(data, "trigger"), text=text_in(data, "message"))
         case HistoryType.EVENT:
             return Entry(time=one.at, type="event", who="setpoint", text=text_in(data, "message"))
 

@@ -101,8 +101,9 @@ async def read_fields(resource: Resource, engine: EngineContext) -> FieldListing
         fields = (
             await _untyped_fields(intent, observed, engine)
             if isinstance(kind, SupportsDryRun)
-            else _typed_fields(intent, observed, kind)
+            else list(_typed_fields(intent, observed, kind))
         )
+        live_object = _live_object(intent, observed, kind, engine)
     except SetpointError as error:
         # A service may repeat what it was sent.
         trouble = without_texts(str(error), engine.secret_fields.texts(resource.document))
@@ -114,7 +115,7 @@ async def read_fields(resource: Resource, engine: EngineContext) -> FieldListing
         tuple(fields),
         intent.digest,
         None if isinstance(live, Missing) else live,
-        live_object=_live_object(intent, observed, kind, engine),
+        live_object=live_object,
     )
 
 

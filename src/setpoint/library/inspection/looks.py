@@ -52,12 +52,7 @@ class Look:
     def on_record(resource: Resource) -> "Look":
         """What the status says: the drift that the last step found, and when that was."""
         step = StoredState.of(resource).step or {}
-        at, ready = step.get("at"), condition_of(resource, ConditionType.READY)
-        times = [at if isinstance(at, str) else ""]
-        if ready is not None and ready.reason == ConditionReason.OBSERVED:
-            # Such a step writes no record but this condition.
-            times.append(ready.last_transition_time)
-        return Look(_drift(resource, step), max(times))
+        return Look(drift_on_record(resource, step), last_look_on_record(resource, step))
 
     def to_data(self) -> JsonObject:
         """What is known, as JSON."""
@@ -73,7 +68,18 @@ class Look:
         return Resource({**resource.document, "status": status})
 
 
-def _drift(resource: Resource, step: JsonObject) -> Drift:
+def last_look_on_record(resource: Resource, step: JsonObject) -> str:
+    """When the last step was that is on record, `step` or one that only observed; empty before there is one."""
+    at, ready = step.get("at"), condition_of(resource, ConditionType.READY)
+    times = [at if isinstance(at, str) else ""]
+    if ready is not None and ready.reason == ConditionReason.OBSERVED:
+        # Such a step writes no record but this condition.
+        times.append(ready.last_transition_time)
+    return max(times)
+
+
+def drift_on_record(resource: Resource, step: JsonObject) -> Drift:
+    """What became of the drift that the last step found, whose record is `step`."""
     contested, ready = condition_of(resource, ConditionType.CONTESTED), condition_of(resource, ConditionType.READY)
     if contested is not None and contested.status == "True":
         return Drift.CONTESTED

@@ -211,4 +211,4 @@ def _next_step(resource: Resource, *, is_resynced: bool, is_owner: bool) -> str:
     seconds = jittered_resync(resource.ref, mean or DEFAULT_RESYNC_SECONDS)
     if is_owner and is_waiting_for_children(resource):
         seconds = min(seconds, NOT_READY_SECONDS)
-    return f"by the running process, at the latest {seconds:.0f} s after the last; at once after an edit"
+    return f"by the running process, at the latest {seconds:.0f} s after the last step; at once after an edit"
