@@ -13,6 +13,7 @@ from setpoint.engine.importing.proof import ImportOutcome
 from setpoint.library.inspection.live_import import ImportedManifest, ImportQuery, LiveImport
 from setpoint.library.selecting.field_selector import FieldSelector
 from setpoint.library.selecting.label_selector import LabelSelector
+from setpoint.localcloud.faults import DropConnection, FailRequest
 from tests.library.worlds import World, world
 
 _PROJECT: Final = "some-project"
@@ -112,7 +113,7 @@ async def _import_fleet() -> None:
         assert [(one.ref, one.outcome, one.fields) for one in found.manifests if one.outcome != "unchanged"] == []
         # And the database and the user that each instance comes with.
         assert len(found.manifests) == 300 + 2 * _EACH
-        assert (found.skipped, dict(found.unlisted), found.exit_code) == ((), {}, 0)
+        assert (found.skipped, dict(found.unlisted), found.global_only, found.exit_code) == ((), {}, (), 0)
         literal = [
             (str(one.ref), str(path), text)
             for one in found.manifests
@@ -272,3 +273,27 @@ async def _import_policies() -> None:
         # The policy of a project is read by POST.
         posted = [one.path for one in world.cloud.journal.entries if one.method != "GET"]
         assert {path.rpartition(":")[2] for path in posted} == {"getIamPolicy"}
+
+
+def test_a_service_that_is_busy_for_a_moment_leaves_nothing_out() -> None:
+    asyncio.run(_import_from_a_busy_service())
+
+
+async def _import_from_a_busy_service() -> None:
+    async with _google() as world:
+        made = [one for number in (1, 2) for one in _fleet(number)[:4]]
+        async with _open(world) as session:
+            (await session.apply(made)).raise_for_failures()
+        world.cloud.inject(FailRequest(503))
+        world.cloud.inject(FailRequest(429, path="/users"))
+        world.cloud.inject(FailRequest(500, path="/instances/shop-1$"))
+        world.cloud.inject(DropConnection(path="/databases"))
+
+        found = await _import(world, ImportQuery(_PROJECT, ("StorageBucket", "SQLInstance", "SQLDatabase", "SQLUser")))
+
+        assert (dict(found.unlisted), found.exit_code, len(found.manifests)) == ({}, 0, 8 + 2 * 2)
+        world.cloud.inject(FailRequest(503))
+        async with _open(world) as session:
+            assert {one.outcome.value for one in await session.plan([one.manifest for one in found.manifests])} == {
+                "unchanged"
+            }

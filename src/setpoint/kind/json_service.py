@@ -16,6 +16,7 @@ from setpoint.clients.http import HttpRequest, HttpResponse, send_authenticated
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaKey
+from setpoint.clients.ratelimit.read_retries import send_retried
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.response_bodies import UNDECODABLE, decode_response
 from setpoint.clients.url_path import encode_query, join_path
@@ -152,7 +153,7 @@ class JsonService:
         def send(token: _Token) -> Awaitable[HttpResponse]:
             nonlocal request
             request = HttpRequest(method, url, {**token.headers, **headers}, content)
-            return self._send_limited(request)
+            return send_retried(self._send_limited, request, _outcome_of)
 
         async def identity(refused: _Token | None) -> _Token:
             return await self._authenticated(url, refused)

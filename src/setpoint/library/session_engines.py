@@ -16,6 +16,7 @@ from setpoint.app import (
     open_engine_read_only,
     store_file,
 )
+from setpoint.clients.ratelimit.read_retries import reads_retried
 from setpoint.clients.write_guard import BlockedWrites
 from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.contention.operation_queue import OperationQueues
@@ -95,8 +96,9 @@ class SessionEngines:
         store = await self._open_store()
         # Threads of a program that has a session are not ours to guard.
         guarded = open_engine_read_only(self.settings, BlockedWrites(), store, guards_threads=self._owns_process)
-        async with guarded as engine:
-            yield engine
+        with reads_retried():
+            async with guarded as engine:
+                yield engine
 
     @asynccontextmanager
     async def previewing(self, world: Path | None = None) -> "AsyncIterator[PreviewSession]":

@@ -29,6 +29,7 @@ from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
+from setpoint.clients.ratelimit.read_retries import send_retried
 from setpoint.clients.response_bodies import decode_response
 from setpoint.clients.transport.messages import Headers
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -291,10 +292,14 @@ class GoogleClient:
         method = "GET" if request.is_read else request.method
         budget = self._budget_for(method, call, tenant, identity.get(QUOTA_PROJECT_HEADER))
         caller = current_caller.get() or Caller(default_caller_key(call))
-        with await budget.limiter.acquire(budget, caller, request) as slot:
-            response = await self._http.send(request)
-            slot.outcome = RESPONDED if response.status < 400 else outcome_of(response)
-        return response
+
+        async def send(request: HttpRequest) -> HttpResponse:
+            with await budget.limiter.acquire(budget, caller, request) as slot:
+                response = await self._http.send(request)
+                slot.outcome = RESPONDED if response.status < 400 else outcome_of(response)
+            return response
+
+        return await send_retried(send, request, outcome_of)
 
     def _budget_for(
         self, method: str, call: GoogleCall, tenant: GoogleTenant, quota_project: str | None

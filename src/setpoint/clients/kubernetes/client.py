@@ -39,6 +39,7 @@ from setpoint.clients.kubernetes.requests import (
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import CallSlot, QuotaBudget, QuotaBudgets, QuotaKey
+from setpoint.clients.ratelimit.read_retries import send_retried
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.clients.sockets import AddressPolicy
@@ -310,7 +311,7 @@ class KubernetesClient:
 
         def send(identity: ClusterIdentity) -> Awaitable[HttpResponse]:
             sent.append(self._request(method, target, identity, headers, body))
-            return self._send_limited(sent[-1])
+            return send_retried(self._send_limited, sent[-1], outcome_of)
 
         response = await send_authenticated(self._credentials.identity, send)
         return sent[-1], response
