@@ -58,6 +58,10 @@ class YamlInvalid(ManifestInvalid):
         self.why = why or message
 
 
+class PlaceNotNamed(UserError):
+    """Live objects are looked for, and it is not said where: in which project, in which regions."""
+
+
 class UnknownField(UserError):
     """A path that names nothing real. `nearest` holds the closest paths that exist, best first."""
 

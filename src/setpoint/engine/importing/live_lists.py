@@ -9,11 +9,16 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.capabilities import ImportPlace, KnownObject, ListScope, SupportsImport
 from setpoint.engine.kind import Absent, Location, Present, Unchanged
-from setpoint.errors import RemoteError, SetpointError, UserError
+from setpoint.errors import PlaceNotNamed, RemoteError, SetpointError, UserError
 
 # More lists than these are not asked for in one import: a list of places or parents is wrong then.
 _MAX_LISTS: Final = 5000
-_NO_LIST: Final = "its objects are in no list of this project and these locations: declare them by hand"
+# A region and a zone, as any are named.
+_SOME_PLACES: Final = ("us-central1", "us-central1-a")
+_NO_LIST: Final = (
+    "its objects are in no list of this project and these locations: name what they are in by --parent, "
+    "or declare them by hand"
+)
 _NO_PLACE: Final = (
     "its objects are in no list of the project as a whole: name regions and zones by --location, or - for all of them"
 )
@@ -81,10 +86,14 @@ class UnlistedKind:
 
 @dataclass(frozen=True, slots=True)
 class LiveInventory:
-    """The live objects of some kinds at a place, and the kinds of which not all could be listed."""
+    """The live objects of some kinds at a place, and the kinds of which not all could be listed.
+
+    Of `global_only`, those in regions and zones were not looked for: none was named.
+    """
 
     objects: tuple[InventoryObject, ...] = ()
     unlisted: tuple[UnlistedKind, ...] = ()
+    global_only: tuple[GroupKind, ...] = ()
 
 
 async def find_live_objects(
@@ -100,6 +109,7 @@ async def find_live_objects(
     """
     found: list[InventoryObject] = []
     unlisted: list[UnlistedKind] = []
+    global_only: list[GroupKind] = []
     known = list(place.known)
     beside = [name for name in names if isinstance(kinds[name], SupportsImportBeside)]
     for name in _parents_first([*(one for one in names if one not in beside), *beside], kinds):
@@ -114,13 +124,24 @@ async def find_live_objects(
         if name in names:
             listed(name, len(objects))
             found += objects
-    return LiveInventory(tuple(found), tuple(one for one in unlisted if one.kind in names))
+        if _is_global_only(kind, place):
+            global_only.append(name)
+    asked_for = tuple(one for one in unlisted if one.kind in names)
+    return LiveInventory(tuple(found), asked_for, tuple(global_only))
+
+
+def _is_global_only(kind: SupportsImport, place: ImportPlace) -> bool:
+    """Whether the kind has lists of regions or zones, and none was read because none was named."""
+    if place.locations:
+        return False
+    some = replace(place, locations=_SOME_PLACES)
+    return not set(kind.import_scopes(place)).issuperset(kind.import_scopes(some))
 
 
 async def _objects_of(name: GroupKind, kind: SupportsImport, place: ImportPlace) -> list[InventoryObject]:
     scopes = kind.import_scopes(place)
     if not scopes and not kind.parent_kinds():
-        raise UserError(_NO_LIST if place.locations else _NO_PLACE)
+        raise PlaceNotNamed(_NO_PLACE) if _is_global_only(kind, place) else UserError(_NO_LIST)
     if len(scopes) > _MAX_LISTS:
         raise UserError(f"{name[1]}: {len(scopes):,} lists would have to be read: name fewer locations")
     found: dict[Location, InventoryObject] = {}
