@@ -145,6 +145,15 @@ class DependencyNotFound(DependencyNotReady):
     """A referenced resource does not exist."""
 
 
+class OutputMissing(DependencyNotReady):
+    """The status of a referenced resource lacks a value that is needed: that at `path`, such as `status.selfLink`."""
+
+    def __init__(self, message: str, ref: tuple[str, str, str, str], path: str) -> None:
+        super().__init__(message)
+        self.ref = ref
+        self.path = path
+
+
 class DependencyInvalid(DependencyNotReady):
     """A referenced resource exists, and lacks the value or key that is referenced."""
 
