@@ -9,9 +9,12 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.paths import Path, set_at
 from setpoint.core.values.shortening import KNOWN_LATER
 from setpoint.engine.context import EngineContext
+from setpoint.engine.dependency_graph import dependencies_among
+from setpoint.engine.drivers.at_once import for_each, levels
 from setpoint.engine.idle_cache import FoundObject
 from setpoint.engine.intent import resolve_intent
-from setpoint.engine.kind import Absent, Location
+from setpoint.engine.kind import Absent, Location, dependency_target
+from setpoint.engine.references import may_have_dependencies
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import location_in
 from setpoint.engine.step.outcomes import AdoptedObject
@@ -36,7 +39,7 @@ class OrderedPreviews:
 
 
 async def preview_in_order(refs: Sequence[ResourceRef], engine: EngineContext) -> OrderedPreviews:
-    """The plan of each, in an order where dependencies come first.
+    """The plan of each, in an order where dependencies come first; those that do not depend on each other at once.
 
     A resource that would adopt its object counts as adopted for those after it. One that would create it does not: what
     the service will report is not known, and a step would wait. What would follow is planned beside that.
@@ -45,21 +48,33 @@ async def preview_in_order(refs: Sequence[ResourceRef], engine: EngineContext) -
     adopted: dict[ResourceRef, Resource] = {}
     after = replace(engine, store=OverlayStore(engine.store, adopted))
     future = _Future(engine, adopted)
-    for ref in refs:
+
+    async def plan(ref: ResourceRef) -> None:
         try:
             planned = await preview_step(ref, after)
         except SetpointError as error:
             found[ref] = error
             if isinstance(error, DependencyNotReady | Blocked):
                 await future.add_waiting(ref)
-            continue
+            return
         found[ref] = planned.plan
         resource = await engine.store.get(ref) if planned.adopts is not None else None
         if planned.adopts is not None and resource is not None:
             adopted[ref] = as_adopted(resource, planned.adopts)
         elif _is_creation(planned.plan):
             await future.add_created(ref)
-    return OrderedPreviews(found, future.plans)
+
+    for level in await _levels(refs, engine):
+        await for_each(level, plan)
+    return OrderedPreviews({ref: found[ref] for ref in refs}, future.plans)
+
+
+async def _levels(refs: Sequence[ResourceRef], engine: EngineContext) -> Sequence[Sequence[ResourceRef]]:
+    """The resources in groups, one after the other: those that a resource refers to, and that are before it, first."""
+    resources = [one for one in await engine.store.get_many(refs) if one is not None]
+    dependencies = dependencies_among((one for one in resources if may_have_dependencies(one)), engine)
+    owners = {one.ref: [one.controller] for one in resources if one.controller is not None}
+    return levels(refs, lambda ref: (*map(dependency_target, dependencies.get(ref, ())), *owners.get(ref, ())))
 
 
 def _is_creation(plan: Plan) -> bool:

@@ -1,13 +1,14 @@
 """Live objects that no resource need stand for: found by lists, those that others are in first."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.capabilities import ImportPlace, KnownObject, ListScope, SupportsImport
+from setpoint.engine.drivers.at_once import for_each, levels
 from setpoint.engine.kind import Absent, Location, Present, Unchanged
 from setpoint.errors import PlaceNotNamed, RemoteError, SetpointError, UserError
 
@@ -107,27 +108,61 @@ async def find_live_objects(
 
     `listed` is told of each kind that was listed, with the number of its objects.
     """
-    found: list[InventoryObject] = []
-    unlisted: list[UnlistedKind] = []
-    global_only: list[GroupKind] = []
-    known = list(place.known)
+    inventory = _Inventory(names, place, kinds, listed)
     beside = [name for name in names if isinstance(kinds[name], SupportsImportBeside)]
-    for name in _parents_first([*(one for one in names if one not in beside), *beside], kinds):
-        kind = kinds[name]
+    others = [name for name in names if name not in beside]
+    for group in (*_parents_first(others, kinds), beside):
+        await inventory.read(group)
+    return inventory.read_so_far()
+
+
+@dataclass(slots=True)
+class _Inventory:
+    """What was found so far."""
+
+    names: Sequence[GroupKind]
+    place: ImportPlace
+    kinds: Mapping[GroupKind, object]
+    listed: Callable[[GroupKind, int], None]
+    _found: list[InventoryObject] = field(default_factory=list)
+    _unlisted: list[UnlistedKind] = field(default_factory=list)
+    _global_only: list[GroupKind] = field(default_factory=list)
+
+    async def read(self, group: Sequence[GroupKind]) -> None:
+        """Lists kinds whose objects are not in each other's, some of them at once; the result is in their order."""
+        found: dict[GroupKind, list[InventoryObject] | SetpointError] = {}
+
+        async def read_kind(name: GroupKind) -> None:
+            try:
+                found[name] = await _objects_of(name, self._kind(name), self.place)
+            except (UserError, RemoteError) as error:
+                found[name] = error
+
+        await for_each(group, read_kind)
+        for name in group:
+            self._add(name, found[name])
+
+    def _add(self, name: GroupKind, objects: list[InventoryObject] | SetpointError) -> None:
+        is_asked_for = name in self.names
+        if isinstance(objects, SetpointError):
+            self._unlisted += [UnlistedKind(name, objects)] if is_asked_for else []
+            return
+        known = [KnownObject(name, one.location) for one in objects]
+        self.place = replace(self.place, known=[*self.place.known, *known])
+        if _is_global_only(self._kind(name), self.place):
+            self._global_only.append(name)
+        if is_asked_for:
+            self.listed(name, len(objects))
+            self._found += objects
+
+    def _kind(self, name: GroupKind) -> SupportsImport:
+        kind = self.kinds[name]
         assert isinstance(kind, SupportsImport)
-        try:
-            objects = await _objects_of(name, kind, replace(place, known=known))
-        except (UserError, RemoteError) as error:
-            unlisted.append(UnlistedKind(name, error))
-            continue
-        known += [KnownObject(name, one.location) for one in objects]
-        if name in names:
-            listed(name, len(objects))
-            found += objects
-        if _is_global_only(kind, place):
-            global_only.append(name)
-    asked_for = tuple(one for one in unlisted if one.kind in names)
-    return LiveInventory(tuple(found), asked_for, tuple(global_only))
+        return kind
+
+    def read_so_far(self) -> LiveInventory:
+        """All of it."""
+        return LiveInventory(tuple(self._found), tuple(self._unlisted), tuple(self._global_only))
 
 
 def _is_global_only(kind: SupportsImport, place: ImportPlace) -> bool:
@@ -152,19 +187,22 @@ async def _objects_of(name: GroupKind, kind: SupportsImport, place: ImportPlace)
     return list(found.values())
 
 
-def _parents_first(names: Sequence[GroupKind], kinds: Mapping[GroupKind, object]) -> Iterator[GroupKind]:
-    """The kinds, each after those whose objects its own are in."""
-    seen: set[GroupKind] = set()
+def _parents_first(names: Sequence[GroupKind], kinds: Mapping[GroupKind, object]) -> Sequence[Sequence[GroupKind]]:
+    """The kinds in groups, each after those whose objects its own are in, which are among them."""
+    order: dict[GroupKind, Sequence[GroupKind]] = {}
 
-    def below(name: GroupKind) -> Iterator[GroupKind]:
-        if name in seen:
-            return
-        seen.add(name)
+    def add(name: GroupKind) -> None:
         kind = kinds.get(name)
-        if isinstance(kind, SupportsImport):
-            for parent in kind.parent_kinds():
-                yield from below(parent)
-            yield name
+        if name in order or not isinstance(kind, SupportsImport):
+            return
+        # For kinds whose objects are in objects of the same kind, too.
+        order[name] = ()
+        parents = kind.parent_kinds()
+        for parent in parents:
+            add(parent)
+        del order[name]
+        order[name] = parents
 
     for name in names:
-        yield from below(name)
+        add(name)
+    return levels(order, lambda name: order[name])
