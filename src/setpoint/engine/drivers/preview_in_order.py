@@ -1,5 +1,6 @@
 """Previews of several resources in the order of their references, and of what waits for those that would be created."""
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final
@@ -16,7 +17,6 @@ from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import Absent, Location, dependency_target
 from setpoint.engine.references import may_have_dependencies
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.state import location_in
 from setpoint.engine.step.outcomes import AdoptedObject
 from setpoint.engine.step.preview import as_adopted
 from setpoint.engine.step.reconcile import preview_step
@@ -89,8 +89,9 @@ class _Future:
     """
 
     engine: EngineContext
-    adopted: Mapping[ResourceRef, Resource]
+    adopted: dict[ResourceRef, Resource]
     created: dict[ResourceRef, Resource] = field(default_factory=dict)
+    locations: set[str] = field(default_factory=set)
     plans: dict[ResourceRef, Plan] = field(default_factory=dict)
 
     async def add_created(self, ref: ResourceRef) -> None:
@@ -103,7 +104,11 @@ class _Future:
             location = (await resolve_intent(resource, engine)).location
         except SetpointError:
             return
-        self.created[ref] = as_adopted(resource, AdoptedObject(location, {}))
+        self._add(resource, location)
+
+    def _add(self, resource: Resource, location: Location) -> None:
+        self.created[resource.ref] = as_adopted(resource, AdoptedObject(location, {}))
+        self.locations.add(location)
 
     async def add_waiting(self, ref: ResourceRef) -> None:
         """One that waits: its plan, if what it waits for is only created first."""
@@ -133,14 +138,14 @@ class _Future:
         plan = (await preview_step(resource.ref, engine)).plan
         self.plans[resource.ref] = plan
         if _is_creation(plan):
-            self.created[resource.ref] = as_adopted(resource, AdoptedObject(location, {}))
+            self._add(resource, location)
 
     def _after(self) -> EngineContext:
-        return replace(self.engine, store=OverlayStore(self.engine.store, {**self.adopted, **self.created}))
+        return replace(self.engine, store=OverlayStore(self.engine.store, ChainMap(self.created, self.adopted)))
 
     def _is_inside(self, location: Location) -> bool:
-        outer = (location_in(one.status) for one in self.created.values())
-        return any(one is not None and location.startswith(f"{one}/") for one in outer)
+        steps = location.split("/")
+        return any("/".join(steps[:count]) in self.locations for count in range(1, len(steps)))
 
     def _name_unknown(self, error: OutputMissing) -> bool:
         """Whether the output that is missing is one of those that will be known: then it is called that."""
