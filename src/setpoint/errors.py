@@ -148,7 +148,7 @@ class DependencyNotFound(DependencyNotReady):
 class OutputMissing(DependencyNotReady):
     """The status of a referenced resource lacks a value that is needed: that at `path`, such as `status.selfLink`."""
 
-    def __init__(self, message: str, ref: tuple[str, str, str, str], path: str) -> None:
+    def __init__(self, message: str, ref: tuple[str, str, str, str] | None = None, path: str = "") -> None:
         super().__init__(message)
         self.ref = ref
         self.path = path

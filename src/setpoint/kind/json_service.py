@@ -12,11 +12,10 @@ from msgspec import Struct
 
 from setpoint.clients.foreign_errors import error_summary
 from setpoint.clients.google.errors import is_not_found, retry_after
-from setpoint.clients.http import HttpRequest, HttpResponse, send_authenticated
+from setpoint.clients.http import HttpRequest, HttpResponse, send_authenticated, send_retried
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaKey
-from setpoint.clients.ratelimit.read_retries import send_retried
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.response_bodies import UNDECODABLE, decode_response
 from setpoint.clients.url_path import encode_query, join_path

@@ -16,7 +16,6 @@ from setpoint.app import (
     open_engine_read_only,
     store_file,
 )
-from setpoint.clients.ratelimit.read_retries import reads_retried
 from setpoint.clients.write_guard import BlockedWrites
 from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.contention.operation_queue import OperationQueues
@@ -93,6 +92,9 @@ class SessionEngines:
     @asynccontextmanager
     async def planning(self) -> AsyncIterator[EngineContext]:
         """An engine whose clients can only read; of this session's own store, if it is open."""
+        # Commands that plan nothing do without.
+        from setpoint.clients.ratelimit.read_retries import reads_retried
+
         store = await self._open_store()
         # Threads of a program that has a session are not ours to guard.
         guarded = open_engine_read_only(self.settings, BlockedWrites(), store, guards_threads=self._owns_process)

@@ -25,11 +25,10 @@ from setpoint.clients.google.calls import (
     recorded_elsewhere,
 )
 from setpoint.clients.google.errors import error_for_response, is_not_found, outcome_of
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, send_retried
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
-from setpoint.clients.ratelimit.read_retries import send_retried
 from setpoint.clients.response_bodies import decode_response
 from setpoint.clients.transport.messages import Headers
 from setpoint.core.values.deferred_dataclass import dataclass

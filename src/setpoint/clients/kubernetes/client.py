@@ -17,6 +17,7 @@ from setpoint.clients.http import (
     HttpRequest,
     HttpResponse,
     send_authenticated,
+    send_retried,
 )
 from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseStream
 from setpoint.clients.kubernetes.credentials import ClusterIdentity, KubeconfigCredentials
@@ -39,7 +40,6 @@ from setpoint.clients.kubernetes.requests import (
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import CallSlot, QuotaBudget, QuotaBudgets, QuotaKey
-from setpoint.clients.ratelimit.read_retries import send_retried
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.clients.sockets import AddressPolicy

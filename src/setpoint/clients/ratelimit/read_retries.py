@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Final
 
 from setpoint.clients.foreign_errors import ConnectionEnded
-from setpoint.clients.http import HttpRequest, HttpResponse
+from setpoint.clients.http import HttpRequest, HttpResponse, ReadRetrier, reads_retried_by
 from setpoint.clients.ratelimit.circuit_breaker import CallOutcome, Throttled, Unavailable
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.core.backoff import Backoff
@@ -89,25 +89,14 @@ def _reading_of(outcome: CallOutcome) -> tuple[float | None, bool, bool]:
             return None, False, False
 
 
-_retries: Final[ContextVar[ReadRetries | None]] = ContextVar("read_retries", default=None)
 _is_repeated: Final[ContextVar[bool]] = ContextVar("is_repeated", default=False)
 
 
-def reads_retried() -> ScopedValue[ReadRetries | None]:
+def reads_retried() -> ScopedValue[ReadRetrier | None]:
     """Retries of the reads of this task, and of those it starts."""
-    return ScopedValue(_retries, ReadRetries())
+    return reads_retried_by(ReadRetries())
 
 
 def is_repeated() -> bool:
     """Whether the request that this task sends was answered before, by a service that was unavailable."""
     return _is_repeated.get()
-
-
-def send_retried(
-    send: Callable[[HttpRequest], Awaitable[HttpResponse]],
-    request: HttpRequest,
-    outcome_of: Callable[[HttpResponse], CallOutcome],
-) -> Awaitable[HttpResponse]:
-    """The response to a request by `send`; a read is sent again where this task has retries."""
-    retries = _retries.get()
-    return send(request) if retries is None or not request.is_read else retries.send(send, request, outcome_of)

@@ -149,9 +149,9 @@ class _Future:
 
     def _name_unknown(self, error: OutputMissing) -> bool:
         """Whether the output that is missing is one of those that will be known: then it is called that."""
-        ref = ResourceRef(*error.ref)
-        resource = self.created.get(ref)
-        if resource is None:
+        ref = None if error.ref is None else ResourceRef(*error.ref)
+        resource = None if ref is None else self.created.get(ref)
+        if ref is None or resource is None:
             return False
         document = set_at(resource.document, Path.parse(error.path), KNOWN_LATER)
         assert isinstance(document, dict)
