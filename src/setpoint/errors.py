@@ -58,6 +58,10 @@ class YamlInvalid(ManifestInvalid):
         self.why = why or message
 
 
+class PlaceNotNamed(UserError):
+    """Live objects are looked for, and it is not said where: in which project, in which regions."""
+
+
 class UnknownField(UserError):
     """A path that names nothing real. `nearest` holds the closest paths that exist, best first."""
 
@@ -139,6 +143,15 @@ class DependencyNotReady(NotReady):
 
 class DependencyNotFound(DependencyNotReady):
     """A referenced resource does not exist."""
+
+
+class OutputMissing(DependencyNotReady):
+    """The status of a referenced resource lacks a value that is needed: that at `path`, such as `status.selfLink`."""
+
+    def __init__(self, message: str, ref: tuple[str, str, str, str] | None = None, path: str = "") -> None:
+        super().__init__(message)
+        self.ref = ref
+        self.path = path
 
 
 class DependencyInvalid(DependencyNotReady):

@@ -21,6 +21,7 @@ from setpoint.app import (
     read_only,
 )
 from setpoint.clients.http import HttpInterceptor, intercepted_by
+from setpoint.clients.ratelimit.read_retries import reads_retried
 from setpoint.clients.write_guard import BlockedWrites, process_guarded_by
 from setpoint.core.values.canonical import same
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -83,9 +84,10 @@ async def open_preview(
 ) -> AsyncIterator[PreviewSession]:
     """A session on live services: every write to a cloud, a cluster or the store is blocked.
 
-    Each request is sent once, and its answer recorded: both previews of a resource see the same. `store` is one that is
-    open already; `guards_threads` is for a process that does nothing else. With `lists`, objects that are as they were
-    when their resources settled are observed together. `for_tenants`: as a controller does, on behalf of each tenant.
+    Each request is sent until it has an answer, and that is recorded: both previews of a resource see the same.
+    `store` is one that is open already; `guards_threads` is for a process that does nothing else. With `lists`, objects
+    that are as they were when their resources settled are observed together. `for_tenants`: as a controller does, on
+    behalf of each tenant.
     """
     blocked_writes, http_recording = BlockedWrites(), HttpRecording() if http_recording is None else http_recording
     settings = replace(settings, clock=FixedClock(settings.clock.now()))
@@ -95,6 +97,7 @@ async def open_preview(
         return read_only(client, blocked_writes, None if client == STORE else HttpRecorder(client, http_recording))
 
     with (
+        reads_retried(),
         process_guarded_by(blocked_writes, covers_threads=guards_threads),
         intercepted_by(read_only(OTHER_CLIENTS, blocked_writes, HttpRecorder(OTHER_CLIENTS, http_recording))),
     ):

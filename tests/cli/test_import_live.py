@@ -127,6 +127,46 @@ def test_killed_before_any_call_each_file_is_whole_or_as_it_was(tmp_path: Path) 
     assert len(lines) > 9
 
 
+def test_what_was_not_looked_for_is_told(world: Workspace) -> None:
+    world.environment["SETPOINT_GOOGLE_ENDPOINT"] = world.environment["STORAGE_EMULATOR_HOST"]
+    nothing = world.run("import", "SQLInstance,ComputeAddress", "--project", _PROJECT)
+    nowhere = world.run("import", "--all")
+    everything = world.run("import", "--all", "--project", _PROJECT, "--to", _FOLDER)
+    everywhere = world.run("import", "ComputeAddress,ComputeDisk", "--project", _PROJECT, "--location", "-", "-q")
+
+    asks = "name regions and zones by --location, or - for all of them"
+    assert nothing.stderr.splitlines() == [
+        "SQLInstance: none found",
+        "ComputeAddress: none found",
+        f"ComputeAddress: only global ones were looked for: {asks}",
+        "0 manifests",
+    ]
+    asks_for_project = "error: in which project? Name it by --project, or in GOOGLE_CLOUD_PROJECT\n"
+    assert (nowhere.returncode, nowhere.stderr) == (1, asks_for_project)
+    lines = everything.stderr.splitlines()
+    assert (everything.returncode, lines[0], lines[-1]) == (
+        0,
+        "StorageBucket: 3 found",
+        f"3 manifests in {_FOLDER}; applied, 3 would change nothing",
+    )
+    told = [line for line in lines if asks in line]
+    # One line for all kinds of which nothing was looked for, and one for those of which only global ones were.
+    assert [line.partition(": ")[2].partition(":")[0] for line in told] == [
+        "not listed",
+        "only global ones were looked for",
+    ]
+    assert all(" more: " in line and len(line) < 300 for line in told)
+    assert (everywhere.returncode, everywhere.stderr) == (0, "")
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_asked(world: Workspace) -> None:
+    (world.folder / "file").write_text("")
+
+    done = _import(world, "--to", "file/below")
+
+    assert done.stderr == "error: --to file/below: Not a directory: name a folder that you can write to\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -137,6 +177,7 @@ def test_killed_before_any_call_each_file_is_whole_or_as_it_was(tmp_path: Path) 
         (("StorageBucket", "--all", "--project", "p"), "--all is every kind: name kinds, or --all, and not both"),
         (("StorageBucket", "--overwrite", "--project", "p"), "--overwrite is of an export"),
         (("StorageBucket", "--project", "p", "-l", "a in (b"), "character 8: ')' is missing"),
+        (("StorageBucket", "--project", "p", "--filter", "x"), "--filter 'x': character 1: 'x' compares nothing"),
         (("ComputeSubnetwork", "--project", "p"), "name regions and zones by --location"),
         (("StorageBucket", "--project", "p", "--to", "/proc/x"), "name a folder that you can write to"),
     ],

@@ -217,3 +217,41 @@ def test_a_request_that_left_nothing_to_record_is_explained(workspace: Workspace
     ]
     found = json.loads(workspace.run("explain", "StorageBucket/logs", "-o", "json").stdout)
     assert (found["request"]["by"], found["request"]["handled"]) == ("setpoint reconcile", True)
+
+
+def test_a_plan_goes_on_to_what_follows_and_names_what_will_be_known(workspace: Workspace) -> None:
+    workspace.environment["SETPOINT_GOOGLE_ENDPOINT"] = workspace.environment["STORAGE_EMULATOR_HOST"]
+    job = {
+        "apiVersion": "cloudscheduler.cnrm.cloud.google.com/v1beta1",
+        "kind": "CloudSchedulerJob",
+        "metadata": {"name": "hourly", "annotations": {"cnrm.cloud.google.com/project-id": "some-project"}},
+        "spec": {
+            "location": "europe-west1",
+            "schedule": "0 * * * *",
+            "httpTarget": {
+                "uri": "https://example.com",
+                "oidcToken": {"serviceAccountRef": {"name": "runner"}},
+            },
+        },
+    }
+    account = {**job, "apiVersion": "iam.cnrm.cloud.google.com/v1beta1", "kind": "IAMServiceAccount", "spec": {}}
+    account["metadata"] = {"name": "runner", "annotations": {"cnrm.cloud.google.com/project-id": "some-project"}}
+    workspace.write(f"{json.dumps(account)}\n", f"{json.dumps(job)}\n")
+
+    code, lines = workspace.run_in_process("plan")
+    comment = workspace.run("plan", "-f", "manifest.yaml", "-o", "markdown").stdout
+
+    at = lines.index("CloudSchedulerJob default/hourly")
+    assert (code, lines[-1]) == (2, "create 1, waiting 1")
+    assert lines[at + 1 : at + 4] == [
+        "waiting: reference IAMServiceAccount default/runner is not ready",
+        "then create: not there yet",
+        PROJECT,
+    ]
+    (named,) = [line for line in lines[at:] if "oidcToken" in line]
+    field = "spec.httpTarget.oidcToken.serviceAccountRef.external"
+    assert " ".join(named.split()) == f"+ {field} unset → (known after apply) the spec says so"
+    (section,) = [part for part in comment.split("<details") if "hourly" in part]
+    assert "<b>waiting</b>" in section
+    assert "Then: <code>create</code>" in section
+    assert "then&#58; spec" in section

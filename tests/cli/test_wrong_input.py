@@ -235,7 +235,14 @@ def test_a_pipe_is_read_where_it_is_named_and_refused_in_a_folder(workspace: Wor
         ),
         (("apply", "none.yaml"), "none.yaml: No such file or directory: name a file, a folder or - for standard input"),
         (("plan", "none.yaml"), "none.yaml: No such file or directory: name a file, a folder or - for standard input"),
-        (("delete", "logs"), "'logs' names no resource: write KIND/NAME, such as StorageBucket/logs"),
+        *(
+            (
+                (command, "Buckets"),
+                "no kind 'Buckets' is known here; did you mean StorageBucket? "
+                "(a resource is named KIND/NAME, such as StorageBucket/logs)",
+            )
+            for command in ("get", "reconcile", "delete", "plan", "describe")
+        ),
         (
             ("reconcile", "--timeout", "0"),
             "--timeout: '0' is no duration above 0: write 1h30m, 90s, 500ms or a number of seconds",

@@ -1,7 +1,7 @@
 """A fleet that other tools made is imported: nothing changes by it, and references are found."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -13,63 +13,18 @@ from setpoint.engine.importing.proof import ImportOutcome
 from setpoint.library.inspection.live_import import ImportedManifest, ImportQuery, LiveImport
 from setpoint.library.selecting.field_selector import FieldSelector
 from setpoint.library.selecting.label_selector import LabelSelector
+from setpoint.localcloud.faults import DropConnection, FailRequest
+from tests.library.fleets import FLEET_PROJECT, FLEET_REGION, fleet, manifest
 from tests.library.worlds import World, world
 
-_PROJECT: Final = "some-project"
-_REGION: Final = "europe-west1"
 # How many of each of the kinds below.
 _EACH: Final = 12
 # The roles in each policy that another tool has set.
 _POLICIES: Final = {
     "/storage/v1/b/shop-1/iam": ("roles/storage.objectViewer", "roles/storage.admin"),
-    f"/pubsub.googleapis.com/v1/projects/{_PROJECT}/topics/shop-1:setIamPolicy": ("roles/pubsub.publisher",),
-    f"/cloudresourcemanager.googleapis.com/v1/projects/{_PROJECT}:setIamPolicy": ("roles/logging.viewer",),
+    f"/pubsub.googleapis.com/v1/projects/{FLEET_PROJECT}/topics/shop-1:setIamPolicy": ("roles/pubsub.publisher",),
+    f"/cloudresourcemanager.googleapis.com/v1/projects/{FLEET_PROJECT}:setIamPolicy": ("roles/logging.viewer",),
 }
-
-
-def _manifest(group: str, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    api = f"{group}.cnrm.cloud.google.com/v1beta1"
-    metadata = {"name": name, "annotations": {"cnrm.cloud.google.com/project-id": _PROJECT}, "labels": {"team": "web"}}
-    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
-
-
-def _fleet(number: int) -> Sequence[dict[str, Any]]:
-    """One of each kind; those that refer to others refer to those of the same number."""
-    own, cidr = f"shop-{number}", f"10.{number}.0.0/24"
-    refers = {"name": own}
-    project = {"projectRef": {"external": f"projects/{_PROJECT}"}}
-    found: list[tuple[str, str, dict[str, Any]]] = [
-        ("storage", "StorageBucket", {"location": "EU", "uniformBucketLevelAccess": True}),
-        (
-            "sql",
-            "SQLInstance",
-            {"databaseVersion": "POSTGRES_16", "region": _REGION, "settings": {"tier": "db-f1-micro"}},
-        ),
-        ("sql", "SQLDatabase", {"instanceRef": refers}),
-        ("sql", "SQLUser", {"instanceRef": refers, "password": {"value": "sesame"}}),
-        ("compute", "ComputeNetwork", {"autoCreateSubnetworks": False, "routingMode": "GLOBAL"}),
-        ("compute", "ComputeSubnetwork", {"networkRef": refers, "region": _REGION, "ipCidrRange": cidr}),
-        ("compute", "ComputeAddress", {"location": _REGION, "description": own}),
-        ("compute", "ComputeFirewall", {"networkRef": refers, "allow": [{"protocol": "tcp", "ports": ["80"]}]}),
-        ("compute", "ComputeRouter", {"networkRef": refers, "region": _REGION}),
-        ("compute", "ComputeDisk", {"location": f"{_REGION}-b", "size": 20 + number}),
-        ("compute", "ComputeHealthCheck", {"location": "global", "tcpHealthCheck": {"port": 80}}),
-        ("compute", "ComputeBackendService", {"location": "global", "healthChecks": [{"healthCheckRef": refers}]}),
-        ("compute", "ComputeURLMap", {"location": "global", "defaultService": {"backendServiceRef": refers}}),
-        ("pubsub", "PubSubTopic", {"messageRetentionDuration": "3600s"}),
-        ("pubsub", "PubSubSubscription", {"topicRef": refers, "ackDeadlineSeconds": 30}),
-        ("pubsub", "PubSubSchema", {"type": "AVRO", "definition": '{"type":"string"}', **project}),
-        ("iam", "IAMServiceAccount", {"displayName": f"Runner {number}", "resourceID": f"runner-{number}"}),
-        ("kms", "KMSKeyRing", {"location": _REGION}),
-        ("kms", "KMSCryptoKey", {"keyRingRef": refers, "purpose": "ENCRYPT_DECRYPT"}),
-        ("secretmanager", "SecretManagerSecret", {"replication": {"auto": {}}}),
-        ("dns", "DNSManagedZone", {"dnsName": f"{own}.example.com.", "description": own}),
-        ("bigquery", "BigQueryDataset", {"location": "EU", "resourceID": f"Set_{number}"}),
-        ("bigquery", "BigQueryTable", {"datasetRef": refers, "description": own}),
-        ("artifactregistry", "ArtifactRegistryRepository", {"location": _REGION, "format": "DOCKER"}),
-        ("logging", "LoggingLogMetric", {"filter": "severity>=ERROR", **project}),
-    ]
-    return [_manifest(group, kind, own, spec) for group, kind, spec in found]
 
 
 @asynccontextmanager
@@ -100,19 +55,19 @@ def test_a_fleet_of_300_objects_is_imported_and_nothing_changes() -> None:
 
 async def _import_fleet() -> None:
     async with _google() as world:
-        made = [one for number in range(_EACH) for one in _fleet(number)]
+        made = [one for number in range(_EACH) for one in fleet(number)]
         kinds = tuple(sorted({one["kind"] for one in made}))
         async with _open(world) as session:
             (await session.apply(made)).raise_for_failures()
 
-        query = ImportQuery(_PROJECT, kinds, (_REGION, f"{_REGION}-b"))
+        query = ImportQuery(FLEET_PROJECT, kinds, (FLEET_REGION, f"{FLEET_REGION}-b"))
         found = await _import(world, query)
 
         assert (len(made), len(kinds)) == (300, 25)
         assert [(one.ref, one.outcome, one.fields) for one in found.manifests if one.outcome != "unchanged"] == []
         # And the database and the user that each instance comes with.
         assert len(found.manifests) == 300 + 2 * _EACH
-        assert (found.skipped, dict(found.unlisted), found.exit_code) == ((), {}, 0)
+        assert (found.skipped, dict(found.unlisted), found.global_only, found.exit_code) == ((), {}, (), 0)
         literal = [
             (str(one.ref), str(path), text)
             for one in found.manifests
@@ -138,13 +93,13 @@ def test_what_is_declared_is_left_out_and_selectors_choose() -> None:
 
 async def _import_some() -> None:
     async with _google() as world:
-        bucket, instance, database, user = _fleet(1)[:4]
+        bucket, instance, database, user = fleet(1)[:4]
         async with _open(world) as session:
             (await session.apply(bucket, instance, database, user)).raise_for_failures()
         kinds = ("StorageBucket", "SQLDatabase", "SQLUser")
 
-        named = ImportQuery(_PROJECT, kinds, fields=FieldSelector.parse("metadata.name=shop-*"))
-        labelled = ImportQuery(_PROJECT, kinds, labels=LabelSelector.parse("team=web"))
+        named = ImportQuery(FLEET_PROJECT, kinds, fields=FieldSelector.parse("metadata.name=shop-*"))
+        labelled = ImportQuery(FLEET_PROJECT, kinds, labels=LabelSelector.parse("team=web"))
         assert [str(one.ref) for one in (await _import(world, labelled)).manifests] == ["StorageBucket default/shop-1"]
         found = (await _import(world, named)).manifests
         # The instance is found without being asked for, and it is not declared: nothing refers to it by name.
@@ -174,13 +129,13 @@ async def _import_everywhere() -> None:
     async with _google() as world:
         rings = ("KMSKeyRing", "KMSCryptoKey", "ArtifactRegistryRepository")
         kinds = (*rings, "ComputeNetwork", "ComputeSubnetwork", "ComputeAddress", "ComputeDisk", "ComputeRouter")
-        made = [one for one in _fleet(1) if one["kind"] in kinds]
-        made.append(_manifest("compute", "ComputeAddress", "world-wide", {"location": "global"}))
-        made.append(_manifest("compute", "ComputeAddress", "shop-1-us", {"location": "us-east1"}))
+        made = [one for one in fleet(1) if one["kind"] in kinds]
+        made.append(manifest("compute", "ComputeAddress", "world-wide", {"location": "global"}))
+        made.append(manifest("compute", "ComputeAddress", "shop-1-us", {"location": "us-east1"}))
         async with _open(world) as session:
             (await session.apply(made)).raise_for_failures()
 
-        found = await _import(world, ImportQuery(_PROJECT, kinds, ("-",)))
+        found = await _import(world, ImportQuery(FLEET_PROJECT, kinds, ("-",)))
 
         assert (found.skipped, dict(found.unlisted), found.exit_code) == ((), {}, 0)
         assert sorted(one.location for one in found.manifests) == [
@@ -207,14 +162,14 @@ async def _import_of_parent() -> None:
     async with _google() as world:
         inside = {"organizationRef": {"external": "organizations/42"}}
         made = [
-            _manifest("resourcemanager", "Folder", "web", {"displayName": "Web", **inside}),
-            _manifest("resourcemanager", "Folder", "other", {"displayName": "Other", "folderRef": {"external": "7"}}),
-            _manifest("logging", "LoggingLogSink", "errors", {**_SINK, **inside}),
+            manifest("resourcemanager", "Folder", "web", {"displayName": "Web", **inside}),
+            manifest("resourcemanager", "Folder", "other", {"displayName": "Other", "folderRef": {"external": "7"}}),
+            manifest("logging", "LoggingLogSink", "errors", {**_SINK, **inside}),
         ]
         async with _open(world) as session:
             (await session.apply(made)).raise_for_failures()
 
-        query = ImportQuery(_PROJECT, ("Folder", "LoggingLogSink"), parent="organizations/42")
+        query = ImportQuery(FLEET_PROJECT, ("Folder", "LoggingLogSink"), parent="organizations/42")
         found = await _import(world, query)
 
         assert (found.skipped, dict(found.unlisted)) == ((), {})
@@ -236,7 +191,7 @@ def test_policies_of_what_is_imported_and_of_the_project_are_imported_and_nothin
 
 async def _import_policies() -> None:
     async with _google() as world:
-        made = {one["kind"]: one for one in _fleet(1)}
+        made = {one["kind"]: one for one in fleet(1)}
         bucket, topic, account = made["StorageBucket"], made["PubSubTopic"], made["IAMServiceAccount"]
         async with _open(world) as session:
             (await session.apply(bucket, topic, account)).raise_for_failures()
@@ -251,17 +206,17 @@ async def _import_policies() -> None:
             assert answer.status == 200, answer
 
         kinds = ("IAMPolicy", "StorageBucket", "PubSubTopic", "IAMServiceAccount")
-        found = await _import(world, ImportQuery(_PROJECT, kinds))
-        everything = await _import(world, ImportQuery(_PROJECT))
+        found = await _import(world, ImportQuery(FLEET_PROJECT, kinds))
+        everything = await _import(world, ImportQuery(FLEET_PROJECT))
 
         policies = {one.ref.name: one for one in found.manifests if one.ref.kind == "IAMPolicy"}
         assert {one.outcome for one in found.manifests} == {ImportOutcome.UNCHANGED}
         assert {name: _spec(one)["resourceRef"] for name, one in policies.items()} == {
             "storagebucket-shop-1": {"kind": "StorageBucket", "name": "shop-1"},
             "pubsubtopic-shop-1": {"kind": "PubSubTopic", "name": "shop-1"},
-            f"project-{_PROJECT}": {"kind": "Project", "external": f"projects/{_PROJECT}"},
+            f"project-{FLEET_PROJECT}": {"kind": "Project", "external": f"projects/{FLEET_PROJECT}"},
         }
-        assert _spec(policies[f"project-{_PROJECT}"])["bindings"] == [{**member, "condition": condition}]
+        assert _spec(policies[f"project-{FLEET_PROJECT}"])["bindings"] == [{**member, "condition": condition}]
         assert [one for one in everything.manifests if one.ref.kind == "IAMPolicy"] == []
         world.cloud.journal.clear()
         async with _open(world) as session:
@@ -272,3 +227,29 @@ async def _import_policies() -> None:
         # The policy of a project is read by POST.
         posted = [one.path for one in world.cloud.journal.entries if one.method != "GET"]
         assert {path.rpartition(":")[2] for path in posted} == {"getIamPolicy"}
+
+
+def test_a_service_that_is_busy_for_a_moment_leaves_nothing_out() -> None:
+    asyncio.run(_import_from_a_busy_service())
+
+
+async def _import_from_a_busy_service() -> None:
+    async with _google() as world:
+        made = [one for number in (1, 2) for one in fleet(number)[:4]]
+        async with _open(world) as session:
+            (await session.apply(made)).raise_for_failures()
+        world.cloud.inject(FailRequest(503))
+        world.cloud.inject(FailRequest(429, path="/users"))
+        world.cloud.inject(FailRequest(500, path="/instances/shop-1$"))
+        world.cloud.inject(DropConnection(path="/databases"))
+
+        found = await _import(
+            world, ImportQuery(FLEET_PROJECT, ("StorageBucket", "SQLInstance", "SQLDatabase", "SQLUser"))
+        )
+
+        assert (dict(found.unlisted), found.exit_code, len(found.manifests)) == ({}, 0, 8 + 2 * 2)
+        world.cloud.inject(FailRequest(503))
+        async with _open(world) as session:
+            assert {one.outcome.value for one in await session.plan([one.manifest for one in found.manifests])} == {
+                "unchanged"
+            }

@@ -39,6 +39,7 @@ from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteUnavailable
 
 if TYPE_CHECKING:
+    from setpoint.clients.ratelimit.circuit_breaker import CallOutcome
     from setpoint.clients.request_tracing import RequestTracer
 
 T = TypeVar("T")
@@ -156,6 +157,40 @@ def install_request_tracer(tracer: "RequestTracer | None") -> None:
 def request_tracer() -> "RequestTracer | None":
     """The tracer of this process."""
     return _tracers[0] if _tracers else None
+
+
+# --- Retries of reads -------------------------------------------------------------------------------------------------
+
+
+class ReadRetrier(Protocol):
+    """Sends reads again, for commands that ask once."""
+
+    async def send(
+        self,
+        send: "Callable[[HttpRequest], Awaitable[HttpResponse]]",
+        request: HttpRequest,
+        outcome_of: "Callable[[HttpResponse], CallOutcome]",
+    ) -> HttpResponse:
+        """The response to a read by `send`."""
+        ...
+
+
+_retrier: Final[ContextVar[ReadRetrier | None]] = ContextVar("read_retrier", default=None)
+
+
+def reads_retried_by(retrier: ReadRetrier) -> ScopedValue[ReadRetrier | None]:
+    """The retries of the reads of this task, and of those it starts."""
+    return ScopedValue(_retrier, retrier)
+
+
+def send_retried(
+    send: Callable[[HttpRequest], Awaitable[HttpResponse]],
+    request: HttpRequest,
+    outcome_of: "Callable[[HttpResponse], CallOutcome]",
+) -> Awaitable[HttpResponse]:
+    """The response to a request by `send`; a read is sent again where this task has retries."""
+    retrier = _retrier.get()
+    return send(request) if retrier is None or not request.is_read else retrier.send(send, request, outcome_of)
 
 
 # --- The client -------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from setpoint.engine.kind import (
     Unchanged,
 )
 from setpoint.engine.resource import Resource
-from setpoint.errors import UserError
+from setpoint.errors import PlaceNotNamed
 
 
 class CapabilityMeta(type(Protocol)):  # type: ignore[misc] # the metaclass of protocols has no public name
@@ -337,9 +337,9 @@ class ImportPlace:
 
     @property
     def in_project(self) -> str:
-        """The project; UserError where none is named."""
+        """The project; PlaceNotNamed where there is none."""
         if not self.project:
-            raise UserError("in which project? Name it by --project, or in GOOGLE_CLOUD_PROJECT")
+            raise PlaceNotNamed("in which project? Name it by --project, or in GOOGLE_CLOUD_PROJECT")
         return self.project
 
 

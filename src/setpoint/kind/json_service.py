@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from setpoint.clients.foreign_errors import error_summary
 from setpoint.clients.google.errors import is_not_found, retry_after
-from setpoint.clients.http import HttpRequest, HttpResponse, send_authenticated
+from setpoint.clients.http import HttpRequest, HttpResponse, send_authenticated, send_retried
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaKey
@@ -152,7 +152,7 @@ class JsonService:
         def send(token: _Token) -> Awaitable[HttpResponse]:
             nonlocal request
             request = HttpRequest(method, url, {**token.headers, **headers}, content)
-            return self._send_limited(request)
+            return send_retried(self._send_limited, request, _outcome_of)
 
         async def identity(refused: _Token | None) -> _Token:
             return await self._authenticated(url, refused)

@@ -80,6 +80,10 @@ class ResultData(_Data, frozen=True):
     changes: list[ChangeData] = []
     location: Annotated[str, Meta(description="The live object.")] | UnsetType = UNSET
     plan: Annotated[dict[str, Any], Meta(description="Of `plan`: decision, writes, kept fields.")] | UnsetType = UNSET
+    then: (
+        Annotated[dict[str, Any], Meta(description="Of `plan`: what follows, once what it waits for is there.")]
+        | UnsetType
+    ) = UNSET
 
 
 class DependantData(_Data, frozen=True):
@@ -200,11 +204,12 @@ def _written_fields(step: JsonObject) -> list[ChangeData]:
 # --- Results of plans -------------------------------------------------------------------------------------------------
 
 
-def plan_result(ref: ResourceRef, plan: Plan | SetpointError, code: ExitCode) -> ResultData:
-    """The result of a preview, whose exit code is `code`."""
+def plan_result(ref: ResourceRef, plan: Plan | SetpointError, code: ExitCode, then: Plan | None = None) -> ResultData:
+    """The result of a preview, whose exit code is `code`; of one that waits, with the plan of what follows."""
     if isinstance(plan, SetpointError):
         reason = "" if _is_unrecorded(plan) else str(failure(plan, deleting=False).reason)
-        return ResultData(**ref._asdict(), outcome=_planned_error(plan), reason=reason, message=str(plan))
+        after = UNSET if then is None else then.to_data()
+        return ResultData(**ref._asdict(), outcome=_planned_error(plan), reason=reason, message=str(plan), then=after)
     data = plan.to_data()
     if plan.writes:
         outcome = ResultOutcome(plan.writes[0].action.value)

@@ -98,6 +98,8 @@ class CommandRecord:
     results: dict[ResourceRef, ResultData] = field(default_factory=dict)
     # What a preview found.
     plans: Mapping[ResourceRef, Plan | SetpointError] = field(default_factory=dict)
+    # Of those that wait: what follows, where it is known.
+    then: Mapping[ResourceRef, Plan] = field(default_factory=dict)
     # The resources as they are at the end, where fields are needed.
     resources: dict[ResourceRef, Resource] = field(default_factory=dict)
     # About manifests, and about what happened later.

@@ -145,7 +145,7 @@ async def plan_resources(
 
 
 async def _plan_resources(selection: Selection, engine: EngineContext, record: CommandRecord) -> None:
-    from setpoint.engine.step.preview import preview_in_order
+    from setpoint.engine.drivers.preview_in_order import preview_in_order
 
     if selection.read is not None:
         checked = await dry_run_manifests(selection.read, engine)
@@ -157,12 +157,13 @@ async def _plan_resources(selection: Selection, engine: EngineContext, record: C
         refs = await declared_refs(selection, engine)
         warn_about_resources(await engine.store.get_many(refs), engine, record.warn_at_once)
     engine = await plan_together(refs, engine)
-    record.plans = dict(await preview_in_order(refs, engine))
+    found = await preview_in_order(refs, engine)
+    record.plans, record.then = found.plans, found.then
     for ref, one in record.plans.items():
-        record.add(ref, plan_result(ref, one, _plan_code(one)), _plan_code(one))
+        record.add(ref, plan_result(ref, one, _plan_code(one), found.then.get(ref)), _plan_code(one))
     if record.observer.needs_fields:
-        found = await engine.store.get_many(refs)
-        record.resources = {one.ref: one for one in found if one is not None}
+        resources = await engine.store.get_many(refs)
+        record.resources = {one.ref: one for one in resources if one is not None}
 
 
 async def _with_owners(

@@ -37,6 +37,8 @@ class ResourceResult(SessionValue):
     changes: tuple[ChangeData, ...] = ()
     location: str | None = None
     plan: Plan | None = None
+    # In a plan, of one that waits: what follows once what it waits for is there, if that is known.
+    then: Plan | None = None
     conditions: tuple[Condition, ...] = ()
     outputs: OutputState = _NOT_TRACKED
     error: SetpointError | None = None
@@ -169,6 +171,7 @@ def _result_of(ref: ResourceRef, record: CommandRecord, declared: DeclaredResour
         changes=tuple(result.changes),
         location=declared.location if result.location is UNSET else result.location,
         plan=planned if isinstance(planned, Plan) else None,
+        then=record.then.get(ref),
         conditions=declared.conditions if is_declared else (),
         outputs=declared.outputs if is_declared else _NOT_TRACKED,
         error=error,

@@ -92,11 +92,15 @@ class SessionEngines:
     @asynccontextmanager
     async def planning(self) -> AsyncIterator[EngineContext]:
         """An engine whose clients can only read; of this session's own store, if it is open."""
+        # Commands that plan nothing do without.
+        from setpoint.clients.ratelimit.read_retries import reads_retried
+
         store = await self._open_store()
         # Threads of a program that has a session are not ours to guard.
         guarded = open_engine_read_only(self.settings, BlockedWrites(), store, guards_threads=self._owns_process)
-        async with guarded as engine:
-            yield engine
+        with reads_retried():
+            async with guarded as engine:
+                yield engine
 
     @asynccontextmanager
     async def previewing(self, world: Path | None = None) -> "AsyncIterator[PreviewSession]":

@@ -137,6 +137,8 @@ def ref_of_target(target: Target, namespace: str | None, engine: EngineContext) 
     if isinstance(target, ResourceRef):
         return target
     kind, slash, name = target.partition("/")
+    if not slash and is_kind_word(kind):
+        kind_of_lone_word(kind, engine)
     if not slash or not name:
         raise ManifestInvalid(f"{target!r} names no resource: write KIND/NAME, such as StorageBucket/logs")
     group, exact = kind_of_word(kind, engine)
@@ -153,10 +155,18 @@ def kind_of_word(word: str, engine: EngineContext) -> GroupKind:
     return found or find_kind(word, [*types, *unreconciled_kinds(engine)])
 
 
+def kind_of_lone_word(word: str, engine: EngineContext) -> GroupKind:
+    """The same for a word without a name behind it: it may be meant as one."""
+    try:
+        return kind_of_word(word, engine)
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"{error} (a resource is named KIND/NAME, such as StorageBucket/logs)") from None
+
+
 def parse_target(target: str, engine: EngineContext) -> tuple[GroupKind, str]:
     """The kind and the name of a target, KIND or KIND/NAME; an empty name means all resources of the kind."""
-    kind, _, name = target.partition("/")
-    return kind_of_word(kind, engine), name
+    kind, slash, name = target.partition("/")
+    return kind_of_word(kind, engine) if slash else kind_of_lone_word(kind, engine), name
 
 
 def matches_targets(resource: Resource, wanted: Sequence[tuple[GroupKind, str]]) -> bool:

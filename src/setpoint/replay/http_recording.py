@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from setpoint.clients.http import HttpRequest, HttpResponse
+from setpoint.clients.ratelimit.read_retries import is_repeated
 from setpoint.clients.response_bodies import UNDECODABLE
 from setpoint.clients.write_guard import is_capturing_writes
 from setpoint.core.values.canonical import digest
@@ -48,6 +49,11 @@ class RecordedResponse(msgspec.Struct, frozen=True, omit_defaults=True):
     passing: bool = True
     too_large: bool = False
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether the service was unavailable for the moment."""
+        return self.status >= 500 or (bool(self.failure) and self.passing and not self.too_large)
+
 
 @dataclass(slots=True)
 class HttpRecording:
@@ -79,10 +85,13 @@ class HttpRecorder:
     def on_request(self, request: HttpRequest) -> HttpResponse | None:
         """See HttpInterceptor."""
         known = self.http_recording.responses.get(request_key(self.way, request, self.http_recording.masker))
-        return None if known is None else _to_answer(known)
+        return None if known is None or (known.is_passing and is_repeated()) else _to_answer(known)
 
     def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-        """See HttpInterceptor. Two concurrent equal requests both get the response that came first."""
+        """See HttpInterceptor. Two concurrent equal requests both get the response that came first.
+
+        One that says that the service is unavailable for the moment makes room for that to the same request, repeated.
+        """
         if answer.status in _NOT_RECORDED_STATUSES:
             return answer
         return _to_answer(self._kept(request, _to_response(answer)))
@@ -94,9 +103,10 @@ class HttpRecorder:
         self._kept(request, RecordedResponse(failure=str(error), passing=is_passing, too_large=is_too_large))
 
     def _kept(self, request: HttpRequest, response: RecordedResponse) -> RecordedResponse:
-        return self.http_recording.responses.setdefault(
-            request_key(self.way, request, self.http_recording.masker), response
-        )
+        responses, key = self.http_recording.responses, request_key(self.way, request, self.http_recording.masker)
+        if key not in responses or responses[key].is_passing:
+            responses[key] = response
+        return responses[key]
 
 
 @dataclass(frozen=True, slots=True)

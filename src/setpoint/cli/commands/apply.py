@@ -3,13 +3,10 @@
 START HERE: `apply`.
 """
 
-from collections.abc import Mapping
-
 from setpoint.cli.command_report import CommandReport, reporting
 from setpoint.cli.request import CommandRequest, open_session, selected, selection_of
 from setpoint.cli.views.table import one_line
 from setpoint.core.plan import Plan
-from setpoint.engine.resource import ResourceRef
 from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError
 from setpoint.library.command_record import ReportedCommand
 from setpoint.library.outcome import ExitCode
@@ -45,19 +42,22 @@ async def plan(request: CommandRequest) -> ExitCode:
     async with reporting(request, ReportedCommand.PLAN) as report:
         async with open_session(request) as session:
             await session.plan(await selected(request, session), scope=request.scope, observer=report)
-        _show_plans(report.record.plans, report)
+        _show_plans(report)
         return report.finish()
 
 
-def _show_plans(previews: Mapping[ResourceRef, Plan | SetpointError], report: CommandReport) -> None:
-    """Shows the plans in their order, then what waits, and failures last."""
+def _show_plans(report: CommandReport) -> None:
+    """Shows the plans in their order, then what waits, with what follows, and failures last."""
     from setpoint.cli.views.plan import plan_view
 
-    for ref, one in sorted(previews.items(), key=lambda item: _error_rank(item[1])):
+    for ref, one in sorted(report.record.plans.items(), key=lambda item: _error_rank(item[1])):
         if isinstance(one, SetpointError):
             word, style = _error_word(one)
             report.print_line(str(ref), "bold cyan")
             report.print_line(f"{word}: {one_line(str(one))}", style)
+            then = report.record.then.get(ref)
+            if then is not None and report.prints_lines:
+                report.request.console.print(plan_view(then, is_later=True), soft_wrap=True)
         elif report.prints_lines:
             report.print_line(str(ref), "bold cyan")
             report.request.console.print(plan_view(one), soft_wrap=True)

@@ -96,6 +96,8 @@ def _section(one: Mapping[str, Any]) -> str:
     lines = [f"<details{' open' if outcome in _FIRST else ''}>{head}"]
     if one["message"]:
         lines += ["", code(one["message"], _MAX_MESSAGE)]
+    if "then" in one:
+        lines += ["", f"Then: {', '.join(code(write['action']) for write in one['then']['writes']) or _UNCHANGED}"]
     rows = list(_rows(one))
     if rows:
         lines += ["", "| field | before | after | why |", "|---|---|---|---|", *rows[:_MAX_ROWS]]
@@ -106,6 +108,9 @@ def _section(one: Mapping[str, Any]) -> str:
 
 def _rows(one: Mapping[str, Any]) -> Iterator[str]:
     withheld = one.get("plan", {}).get("withheld", ())
+    for write in one.get("then", {}).get("writes", ()):
+        for change in write["changes"]:
+            yield _row(change, f"then: {change['rule']}")
     for change in one["changes"]:
         yield _row(change, str(change["rule"]))
     for change in withheld:

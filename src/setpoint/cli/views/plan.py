@@ -17,7 +17,7 @@ from setpoint.core.step_record import SHORTENED
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path
-from setpoint.core.values.shortening import UNSET_TEXT
+from setpoint.core.values.shortening import KNOWN_LATER, UNSET_TEXT
 from setpoint.engine.conditions import retained_message
 from setpoint.engine.management import MANAGED_LABELS
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
@@ -81,14 +81,17 @@ _OWNER_REFERENCES: Final = Path(("metadata", "ownerReferences"))
 _Row = tuple[tuple[str, ...], str]
 
 
-def plan_view(plan: Plan) -> RenderableType:
-    """A plan: the decision, each write with its fields, and kept fields; an owner's plan child by child."""
+def plan_view(plan: Plan, *, is_later: bool = False) -> RenderableType:
+    """A plan: the decision, each write with its fields, and kept fields; an owner's plan child by child.
+
+    One that `is_later` follows what is waited for.
+    """
     # A deletion has no fields.
     fields = [rows] if (rows := plan_rows(plan)) else []
     told = [Text(retained_message(plan.retained), style="yellow")] if plan.retained else []
     rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
     words = _DECISION_WORDS[plan.decision] if plan.reason is None else REASON_WORDS[plan.reason]
-    why = plan.because or f"{plan.decision.value}: {words}"
+    why = f"{'then ' if is_later else ''}{plan.because or f'{plan.decision.value}: {words}'}"
     where = [] if plan.project is None else [Text(project_text(plan.project))]
     return Group(Text(why, style="bold"), *where, *fields, *told, *rest)
 
@@ -108,6 +111,8 @@ def value_text(value: Json | Missing) -> str:
     """A value on one line, as JSON; `unset` where there is none; of a record, as much as it has kept."""
     if isinstance(value, _ShortenedValue):
         return str(value)
+    if value == KNOWN_LATER:
+        return KNOWN_LATER
     return UNSET_TEXT if isinstance(value, Missing) else canonical(value).decode()
 
 

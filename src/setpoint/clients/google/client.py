@@ -25,7 +25,7 @@ from setpoint.clients.google.calls import (
     recorded_elsewhere,
 )
 from setpoint.clients.google.errors import error_for_response, is_not_found, outcome_of
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, send_retried
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
@@ -291,10 +291,14 @@ class GoogleClient:
         method = "GET" if request.is_read else request.method
         budget = self._budget_for(method, call, tenant, identity.get(QUOTA_PROJECT_HEADER))
         caller = current_caller.get() or Caller(default_caller_key(call))
-        with await budget.limiter.acquire(budget, caller, request) as slot:
-            response = await self._http.send(request)
-            slot.outcome = RESPONDED if response.status < 400 else outcome_of(response)
-        return response
+
+        async def send(request: HttpRequest) -> HttpResponse:
+            with await budget.limiter.acquire(budget, caller, request) as slot:
+                response = await self._http.send(request)
+                slot.outcome = RESPONDED if response.status < 400 else outcome_of(response)
+            return response
+
+        return await send_retried(send, request, outcome_of)
 
     def _budget_for(
         self, method: str, call: GoogleCall, tenant: GoogleTenant, quota_project: str | None

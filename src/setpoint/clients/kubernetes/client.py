@@ -17,6 +17,7 @@ from setpoint.clients.http import (
     HttpRequest,
     HttpResponse,
     send_authenticated,
+    send_retried,
 )
 from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseStream
 from setpoint.clients.kubernetes.credentials import ClusterIdentity, KubeconfigCredentials
@@ -310,7 +311,7 @@ class KubernetesClient:
 
         def send(identity: ClusterIdentity) -> Awaitable[HttpResponse]:
             sent.append(self._request(method, target, identity, headers, body))
-            return self._send_limited(sent[-1])
+            return send_retried(self._send_limited, sent[-1], outcome_of)
 
         response = await send_authenticated(self._credentials.identity, send)
         return sent[-1], response

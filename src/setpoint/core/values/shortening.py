@@ -14,6 +14,8 @@ _BEGINNING: Final = 80
 _NOTE_BYTES: Final = 48
 # The text of a field without a value; values are JSON, in which text has quotes.
 UNSET_TEXT: Final = "unset"
+# Stands in plans for a value that the service will give: as Terraform has it.
+KNOWN_LATER: Final = "(known after apply)"
 
 
 def beginning(text: str, limit: int) -> str:

@@ -6,6 +6,7 @@ announced first, in an annotation, and is pending until its process has seen eve
 `engine.claims.claim`.
 """
 
+import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
@@ -157,6 +158,7 @@ class ObjectClaims:
     # What a single command has read, by kind and namespace; entries may be outdated.
     _read: dict[ClaimKey, set[ResourceRef]] = field(default_factory=dict)
     _read_queries: set[tuple[GroupKind, str | None]] = field(default_factory=set)
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     # Resources that were refused an object, and get it when it is released.
     _refused: dict[ClaimKey, set[ResourceRef]] = field(default_factory=dict)
 
@@ -224,9 +226,13 @@ class ObjectClaims:
     ) -> None:
         if (group_kind, namespace) in self._read_queries:
             return
-        query = ResourceQuery(*group_kind, namespace)
-        async for page in store.pages(query):
-            for resource in page.resources:
-                for one in recorded_claim_keys(resource, kind):
-                    self._read.setdefault(one, set()).add(resource.ref)
-        self._read_queries.add((group_kind, namespace))
+        # Steps that begin together wait for the first of them, and do not all read the same.
+        async with self._reading:
+            if (group_kind, namespace) in self._read_queries:
+                return
+            query = ResourceQuery(*group_kind, namespace)
+            async for page in store.pages(query):
+                for resource in page.resources:
+                    for one in recorded_claim_keys(resource, kind):
+                        self._read.setdefault(one, set()).add(resource.ref)
+            self._read_queries.add((group_kind, namespace))

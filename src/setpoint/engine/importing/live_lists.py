@@ -1,19 +1,25 @@
 """Live objects that no resource need stand for: found by lists, those that others are in first."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.capabilities import ImportPlace, KnownObject, ListScope, SupportsImport
+from setpoint.engine.drivers.at_once import for_each, levels
 from setpoint.engine.kind import Absent, Location, Present, Unchanged
-from setpoint.errors import RemoteError, SetpointError, UserError
+from setpoint.errors import PlaceNotNamed, RemoteError, SetpointError, UserError
 
 # More lists than these are not asked for in one import: a list of places or parents is wrong then.
 _MAX_LISTS: Final = 5000
-_NO_LIST: Final = "its objects are in no list of this project and these locations: declare them by hand"
+# A region and a zone, as any are named.
+_SOME_PLACES: Final = ("us-central1", "us-central1-a")
+_NO_LIST: Final = (
+    "its objects are in no list of this project and these locations: name what they are in by --parent, "
+    "or declare them by hand"
+)
 _NO_PLACE: Final = (
     "its objects are in no list of the project as a whole: name regions and zones by --location, or - for all of them"
 )
@@ -81,10 +87,14 @@ class UnlistedKind:
 
 @dataclass(frozen=True, slots=True)
 class LiveInventory:
-    """The live objects of some kinds at a place, and the kinds of which not all could be listed."""
+    """The live objects of some kinds at a place, and the kinds of which not all could be listed.
+
+    Of `global_only`, those in regions and zones were not looked for: none was named.
+    """
 
     objects: tuple[InventoryObject, ...] = ()
     unlisted: tuple[UnlistedKind, ...] = ()
+    global_only: tuple[GroupKind, ...] = ()
 
 
 async def find_live_objects(
@@ -98,29 +108,75 @@ async def find_live_objects(
 
     `listed` is told of each kind that was listed, with the number of its objects.
     """
-    found: list[InventoryObject] = []
-    unlisted: list[UnlistedKind] = []
-    known = list(place.known)
+    inventory = _Inventory(names, place, kinds, listed)
     beside = [name for name in names if isinstance(kinds[name], SupportsImportBeside)]
-    for name in _parents_first([*(one for one in names if one not in beside), *beside], kinds):
-        kind = kinds[name]
+    others = [name for name in names if name not in beside]
+    for group in (*_parents_first(others, kinds), beside):
+        await inventory.read(group)
+    return inventory.read_so_far()
+
+
+@dataclass(slots=True)
+class _Inventory:
+    """What was found so far."""
+
+    names: Sequence[GroupKind]
+    place: ImportPlace
+    kinds: Mapping[GroupKind, object]
+    listed: Callable[[GroupKind, int], None]
+    _found: list[InventoryObject] = field(default_factory=list)
+    _unlisted: list[UnlistedKind] = field(default_factory=list)
+    _global_only: list[GroupKind] = field(default_factory=list)
+
+    async def read(self, group: Sequence[GroupKind]) -> None:
+        """Lists kinds whose objects are not in each other's, some of them at once; the result is in their order."""
+        found: dict[GroupKind, list[InventoryObject] | SetpointError] = {}
+
+        async def read_kind(name: GroupKind) -> None:
+            try:
+                found[name] = await _objects_of(name, self._kind(name), self.place)
+            except (UserError, RemoteError) as error:
+                found[name] = error
+
+        await for_each(group, read_kind)
+        for name in group:
+            self._add(name, found[name])
+
+    def _add(self, name: GroupKind, objects: list[InventoryObject] | SetpointError) -> None:
+        is_asked_for = name in self.names
+        if isinstance(objects, SetpointError):
+            self._unlisted += [UnlistedKind(name, objects)] if is_asked_for else []
+            return
+        known = [KnownObject(name, one.location) for one in objects]
+        self.place = replace(self.place, known=[*self.place.known, *known])
+        if _is_global_only(self._kind(name), self.place):
+            self._global_only.append(name)
+        if is_asked_for:
+            self.listed(name, len(objects))
+            self._found += objects
+
+    def _kind(self, name: GroupKind) -> SupportsImport:
+        kind = self.kinds[name]
         assert isinstance(kind, SupportsImport)
-        try:
-            objects = await _objects_of(name, kind, replace(place, known=known))
-        except (UserError, RemoteError) as error:
-            unlisted.append(UnlistedKind(name, error))
-            continue
-        known += [KnownObject(name, one.location) for one in objects]
-        if name in names:
-            listed(name, len(objects))
-            found += objects
-    return LiveInventory(tuple(found), tuple(one for one in unlisted if one.kind in names))
+        return kind
+
+    def read_so_far(self) -> LiveInventory:
+        """All of it."""
+        return LiveInventory(tuple(self._found), tuple(self._unlisted), tuple(self._global_only))
+
+
+def _is_global_only(kind: SupportsImport, place: ImportPlace) -> bool:
+    """Whether the kind has lists of regions or zones, and none was read because none was named."""
+    if place.locations:
+        return False
+    some = replace(place, locations=_SOME_PLACES)
+    return not set(kind.import_scopes(place)).issuperset(kind.import_scopes(some))
 
 
 async def _objects_of(name: GroupKind, kind: SupportsImport, place: ImportPlace) -> list[InventoryObject]:
     scopes = kind.import_scopes(place)
     if not scopes and not kind.parent_kinds():
-        raise UserError(_NO_LIST if place.locations else _NO_PLACE)
+        raise PlaceNotNamed(_NO_PLACE) if _is_global_only(kind, place) else UserError(_NO_LIST)
     if len(scopes) > _MAX_LISTS:
         raise UserError(f"{name[1]}: {len(scopes):,} lists would have to be read: name fewer locations")
     found: dict[Location, InventoryObject] = {}
@@ -131,19 +187,22 @@ async def _objects_of(name: GroupKind, kind: SupportsImport, place: ImportPlace)
     return list(found.values())
 
 
-def _parents_first(names: Sequence[GroupKind], kinds: Mapping[GroupKind, object]) -> Iterator[GroupKind]:
-    """The kinds, each after those whose objects its own are in."""
-    seen: set[GroupKind] = set()
+def _parents_first(names: Sequence[GroupKind], kinds: Mapping[GroupKind, object]) -> Sequence[Sequence[GroupKind]]:
+    """The kinds in groups, each after those whose objects its own are in, which are among them."""
+    order: dict[GroupKind, Sequence[GroupKind]] = {}
 
-    def below(name: GroupKind) -> Iterator[GroupKind]:
-        if name in seen:
-            return
-        seen.add(name)
+    def add(name: GroupKind) -> None:
         kind = kinds.get(name)
-        if isinstance(kind, SupportsImport):
-            for parent in kind.parent_kinds():
-                yield from below(parent)
-            yield name
+        if name in order or not isinstance(kind, SupportsImport):
+            return
+        # For kinds whose objects are in objects of the same kind, too.
+        order[name] = ()
+        parents = kind.parent_kinds()
+        for parent in parents:
+            add(parent)
+        del order[name]
+        order[name] = parents
 
     for name in names:
-        yield from below(name)
+        add(name)
+    return levels(order, lambda name: order[name])

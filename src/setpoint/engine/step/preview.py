@@ -6,7 +6,7 @@ refuses writes.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final
@@ -25,7 +25,7 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import ENGINE_STATE, StoredState
 from setpoint.engine.step.outcomes import AdoptedObject
 from setpoint.engine.step.plan import live_digest
-from setpoint.engine.step.reconcile import preview, preview_step
+from setpoint.engine.step.reconcile import preview
 from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, UserError
 
@@ -209,31 +209,7 @@ def with_cookie(resource: Resource, cookie: Cookie | None, body: str | None = No
     return Resource({**resource.document, "status": state.into(resource.status, with_cookie=True)})
 
 
-# --- Several resources ------------------------------------------------------------------------------------------------
-
-
-async def preview_in_order(
-    refs: Sequence[ResourceRef], engine: EngineContext
-) -> Mapping[ResourceRef, Plan | SetpointError]:
-    """The plan of each, in an order where dependencies come first, or the error that prevents it.
-
-    A resource that would adopt its object counts as adopted for those after it. One that would create it does not: what
-    the service will report is not known.
-    """
-    found: dict[ResourceRef, Plan | SetpointError] = {}
-    adopted: dict[ResourceRef, Resource] = {}
-    after = replace(engine, store=OverlayStore(engine.store, adopted))
-    for ref in refs:
-        try:
-            planned = await preview_step(ref, after)
-        except SetpointError as error:
-            found[ref] = error
-            continue
-        found[ref] = planned.plan
-        resource = await engine.store.get(ref) if planned.adopts is not None else None
-        if planned.adopts is not None and resource is not None:
-            adopted[ref] = as_adopted(resource, planned.adopts)
-    return found
+# --- After an adoption ------------------------------------------------------------------------------------------------
 
 
 def as_adopted(resource: Resource, adopts: AdoptedObject) -> Resource:

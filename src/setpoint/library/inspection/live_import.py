@@ -16,7 +16,7 @@ from setpoint.engine.importing.proof import ImportOutcome, ProvenDraft, prove
 from setpoint.engine.ports import EVERYTHING
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import location_in, outputs_in
-from setpoint.errors import UserError
+from setpoint.errors import PlaceNotNamed, UserError
 from setpoint.library.declared import SessionValue
 from setpoint.library.outcome import ExitCode
 from setpoint.library.selecting.field_selector import FieldSelector
@@ -102,6 +102,8 @@ class LiveImport(SessionValue):
     manifests: tuple[ImportedManifest, ...]
     skipped: tuple[SkippedObject, ...] = ()
     unlisted: Mapping[str, str] = field(default_factory=dict)
+    # Kinds of which those in regions and zones were not looked for, as none was named.
+    global_only: tuple[str, ...] = ()
     # Whether each kind was asked for by its name: then one that cannot be listed is a failure.
     is_by_name: bool = True
 
@@ -131,6 +133,7 @@ class LiveImport(SessionValue):
             "objects": [one.to_data() for one in self.manifests],
             "skipped": skipped,
             "unlisted": dict(self.unlisted),
+            **({"globalOnly": list(self.global_only)} if self.global_only else {}),
             "summary": {word: count for word, count in counts.items() if count},
             "exitCode": int(self.exit_code),
         }
@@ -147,6 +150,7 @@ async def import_live(
     known = [KnownObject(one.ref.group_kind, at) for one in declared if (at := location_in(one.status)) is not None]
     place = ImportPlace(query.project, query.locations, known, query.parent)
     found = await find_live_objects(names, place, engine.kinds, listed=observer.listed)
+    _require_place(found, query)
     drafts, skipped = _drafts(found, declared, query, namespace, engine)
     observer.planning(len(drafts))
     proven = await prove(
@@ -156,7 +160,21 @@ async def import_live(
         lambda manifest: dry_run_apply(manifest, engine),
         proven=lambda one: observer.planned(one.draft.ref, one.outcome),
     )
-    return LiveImport(tuple(map(_imported, proven)), tuple(skipped), _unlisted(found, query), bool(query.kinds))
+    return LiveImport(
+        tuple(map(_imported, proven)),
+        tuple(skipped),
+        _unlisted(found, query),
+        tuple(name for _, name in found.global_only),
+        bool(query.kinds),
+    )
+
+
+def _require_place(found: LiveInventory, query: ImportQuery) -> None:
+    """PlaceNotNamed where everything that there is was asked for, and nothing could be looked for."""
+    if not (query.kinds or query.project or query.parent or found.objects):
+        for one in found.unlisted:
+            if isinstance(one.error, PlaceNotNamed):
+                raise one.error
 
 
 def _kinds_of(query: ImportQuery, engine: EngineContext) -> Sequence[GroupKind]:
@@ -203,8 +221,12 @@ def _index(drafts: Sequence[ImportDraft], declared: Sequence[Resource]) -> Refer
 
 
 def _unlisted(found: LiveInventory, query: ImportQuery) -> Mapping[str, str]:
-    """Of all kinds, those without a list here are left out: an error of the service is told."""
-    told = [one for one in found.unlisted if query.kinds or not isinstance(one.error, UserError)]
+    """Of all kinds, those without a list are left out. An error of the service is told, and that a place is missing."""
+    told = [
+        one
+        for one in found.unlisted
+        if query.kinds or isinstance(one.error, PlaceNotNamed) or not isinstance(one.error, UserError)
+    ]
     return {one.kind[1]: str(one.error) for one in told}
 
 

@@ -1,5 +1,6 @@
 """`setpoint import KIND`: manifests of live objects, into a folder or to standard output; proven by their plans."""
 
+import errno
 import os
 import re
 import secrets
@@ -32,6 +33,7 @@ _STYLES: Final = {
     ImportOutcome.FAILED: "red",
 }
 _OF_EXPORTS: Final = "--overwrite is of an export: name its file with -f, and no kind"
+_GLOBAL_ONLY: Final = "only global ones were looked for: name regions and zones by --location, or - for all of them"
 _ONE_OF_BOTH: Final = "an import is of live objects, by KIND, or of an export, by -f: name one of both"
 
 
@@ -63,12 +65,16 @@ def _as_usage(text: str) -> Exception:
 
 def import_live(options: dict[str, Any]) -> int:
     """The exit code of `setpoint import KIND`."""
-    return run_command(lambda request: _import(request, options), {**options, "paths": (), "files": ()})
+    # What they select is live, and not what is declared.
+    own: dict[str, Any] = {"paths": (), "files": (), "selector": None, "field_selector": None}
+    return run_command(lambda request: _import(request, options), {**options, **own})
 
 
 async def _import(request: CommandRequest, options: Mapping[str, Any]) -> int:
     query, folder = _query(options), options["to"]
-    progress = _Progress(None if request.quiet else error_console())
+    if folder is not None:
+        _require_writable(Path(folder))
+    progress = _Progress(None if request.quiet else error_console(), is_by_name=not options["everything"])
     async with open_session(request) as session:
         found = await session.import_live(query, progress)
     if folder is not None:
@@ -95,7 +101,7 @@ def _query(options: Mapping[str, Any]) -> ImportQuery:
         words,
         places,
         LabelSelector.parse(labels) if labels is not None else LabelSelector(),
-        FieldSelector.parse(fields) if fields is not None else FieldSelector(),
+        FieldSelector.parse(fields, "--filter") if fields is not None else FieldSelector(),
         parent=options["parent"] or "",
     )
 
@@ -103,8 +109,9 @@ def _query(options: Mapping[str, Any]) -> ImportQuery:
 class _Progress(ImportObserver):
     """A line for each kind, and how many plans are made, on standard error."""
 
-    def __init__(self, console: SafeConsole | None) -> None:
+    def __init__(self, console: SafeConsole | None, *, is_by_name: bool) -> None:
         self._console = console
+        self._is_by_name = is_by_name
         self._planned = self._all = 0
 
     def _say(self, text: str) -> None:
@@ -112,12 +119,13 @@ class _Progress(ImportObserver):
             self._console.print(Text(text, style="dim"), soft_wrap=True)
 
     def listed(self, kind: GroupKind, count: int) -> None:
-        if count:
-            self._say(f"{kind[1]}: {count} found")
+        if count or self._is_by_name:
+            self._say(f"{kind[1]}: {count or 'none'} found")
 
     def planning(self, count: int) -> None:
         self._all = count
-        self._say(f"planning {count} manifest{'s' * (count != 1)}")
+        if count:
+            self._say(f"planning {count} manifest{'s' * (count != 1)}")
 
     def planned(self, ref: ResourceRef, outcome: ImportOutcome) -> None:
         self._planned += 1
@@ -166,6 +174,19 @@ def _files(found: LiveImport, *, by_kind: bool) -> Mapping[str, str]:
     return {name: "---\n".join(parts) for name, parts in texts.items()}
 
 
+def _require_writable(folder: Path) -> None:
+    """UserError for a folder that cannot be made, or written to: before all objects are asked for."""
+    there = next(one for one in (folder, *folder.absolute().parents) if os.path.lexists(one))
+    if not there.is_dir():
+        raise _not_writable(folder, os.strerror(errno.ENOTDIR))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise _not_writable(folder, os.strerror(errno.EACCES))
+
+
+def _not_writable(folder: Path, why: str | None) -> UserError:
+    return UserError(f"--to {folder}: {why}: name a folder that you can write to")
+
+
 def write_files(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
     """Writes what is not there yet, each file at once; UserError, before any, for one that is there and differs."""
     try:
@@ -177,12 +198,11 @@ def write_files(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
         for name, text in wanted.items():
             _write(folder / name, text)
     except OSError as error:
-        raise UserError(f"--to {folder}: {error.strerror}: name a folder that you can write to") from error
+        raise _not_writable(folder, error.strerror) from error
 
 
 def _in_the_way(folder: Path, names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"--to {folder}: {shown} would be replaced: --force does that; nothing was written"
+    return f"--to {folder}: {_some_of(names)} would be replaced: --force does that; nothing was written"
 
 
 def _current(file: Path) -> str | None:
@@ -238,5 +258,12 @@ def _lines(found: LiveImport) -> Iterator[tuple[str, str]]:
     for skipped in found.skipped:
         style = "dim" if skipped.declared else "red"
         yield f"{skipped.kind} {skipped.location}: left out: {skipped.why}", style
-    for kind, why in found.unlisted.items():
-        yield f"{kind}: not listed: {why}", "red" if found.is_by_name else "yellow"
+    for why in dict.fromkeys(found.unlisted.values()):
+        kinds = [kind for kind, other in found.unlisted.items() if other == why]
+        yield f"{_some_of(kinds)}: not listed: {why}", "red" if found.is_by_name else "yellow"
+    if found.global_only:
+        yield f"{_some_of(found.global_only)}: {_GLOBAL_ONLY}", "yellow"
+
+
+def _some_of(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

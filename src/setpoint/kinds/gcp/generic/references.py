@@ -10,7 +10,7 @@ from setpoint.catalogue.rows import FieldFacts, ReferenceFacts
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
-from setpoint.errors import DependencyNotReady
+from setpoint.errors import OutputMissing
 from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.gcp.generic.equivalence import relative_name
 from setpoint.kinds.gcp.generic.members import member_path
@@ -236,4 +236,4 @@ def _reported(target: Resource, name: str) -> str:
         found = get_at(target.document, path)
         if isinstance(found, str | int) and found != "":
             return str(found)
-    raise DependencyNotReady(f"reference {target.ref} is not ready: it has no status.{name}")
+    raise OutputMissing(f"reference {target.ref} is not ready: it has no status.{name}", target.ref, f"status.{name}")

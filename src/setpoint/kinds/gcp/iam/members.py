@@ -8,7 +8,7 @@ from msgspec import structs
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.engine.resource import Resource
-from setpoint.errors import DependencyNotReady, ManifestInvalid
+from setpoint.errors import DependencyNotReady, ManifestInvalid, OutputMissing
 from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.gcp.generic.placement import recorded_location
 from setpoint.kinds.gcp.iam.grants import Grant, GrantCondition, normal_member
@@ -116,4 +116,4 @@ def _connection_account(target: Resource, sort: str) -> str:
 
 
 def _without_account(target: Resource, where: str) -> DependencyNotReady:
-    return DependencyNotReady(f"reference {target.ref} is not ready: it has no {where}")
+    return OutputMissing(f"reference {target.ref} is not ready: it has no {where}", target.ref, where)

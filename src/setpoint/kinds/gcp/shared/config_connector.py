@@ -26,7 +26,7 @@ from setpoint.engine.management import MANAGED_LABEL
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import location_in
 from setpoint.engine.tenancy.tenants import PROJECT_ID, PROJECT_PATTERN, SHARED_PROJECTS, Tenant
-from setpoint.errors import DependencyNotReady, ProjectRefused, RemoteConflict, RemoteRefused
+from setpoint.errors import OutputMissing, ProjectRefused, RemoteConflict, RemoteRefused
 from setpoint.kind.spec_references import NAME_OR_EXTERNAL, ResourceReference
 from setpoint.kind.typed_spec import field_invalid
 
@@ -370,7 +370,8 @@ def self_link(at: str, ref: SpecReference, resolved: ResolvedReferences) -> str:
         return ref.external
     found = get_at(resolved.resources[at].document, Path(("status", "selfLink")))
     if not isinstance(found, str):
-        raise DependencyNotReady(f"reference {resolved.resources[at].ref} is not ready: it has no status.selfLink")
+        target = resolved.resources[at].ref
+        raise OutputMissing(f"reference {target} is not ready: it has no status.selfLink", target, "status.selfLink")
     return found
 
 
