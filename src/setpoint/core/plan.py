@@ -116,6 +116,9 @@ class Plan:
     @property
     def changes(self) -> tuple[FieldChange, ...]:
         """The field changes of all writes, in order."""
+        if len(self.writes) == 1:
+            # As it mostly is.
+            return self.writes[0].changes
         return tuple(change for write in self.writes for change in write.changes)
 
     def to_data(self) -> dict[str, Json]:
