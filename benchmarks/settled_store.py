@@ -19,7 +19,7 @@ from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import step
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import read_bucket
-from setpoint.stores.journal import DEFAULT_LIMITS
+from setpoint.stores.journal import DEFAULT_LIMITS, JournaledChange
 from setpoint.stores.records import ResourceRecord
 from setpoint.stores.sqlite.database_file import connect_to_write
 from setpoint.stores.sqlite.encryption import SecretCipher
@@ -51,7 +51,7 @@ def write_settled_store(path: Path, count: int, size: Size) -> None:
         first = tables.find(ref_of(0))
         assert first is not None
         for record in _copies_of(first, range(1, count), size):
-            tables.change(record.ref, partial(_insert, record))
+            tables.change(record.ref, partial(_insert, record), _forget)
         tables.drop_changes_through(tables.last_revision() - DEFAULT_LIMITS.changes)
         connection.execute("COMMIT")
     finally:
@@ -85,6 +85,10 @@ def _copies_of(first: ResourceRecord, numbers: Iterable[int], size: Size) -> Ite
         for before, after in zip(old, new, strict=True):
             metadata, status = metadata.replace(before, after), status.replace(before, after)
         yield replace(first, ref=ref_of(number), uid=_uid(number), metadata=metadata, status=status)
+
+
+def _forget(_change: JournaledChange) -> None:
+    """No watch reads it."""
 
 
 def _insert(record: ResourceRecord, _before: ResourceRecord | None) -> ResourceRecord:

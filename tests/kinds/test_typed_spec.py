@@ -1,14 +1,27 @@
 """Errors of invalid specs: the field as the author wrote it, and similar names."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from setpoint.core.values.canonical import canonical
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
 from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.storage_bucket import StorageBucketSpec
 from tests.kinds.kind_harness import bucket
+
+
+def in_memory(spec: Mapping[str, Any]) -> Resource:
+    """A bucket as a tree."""
+    return Resource(bucket(spec))
+
+
+def in_a_store(spec: Mapping[str, Any]) -> Resource:
+    """A bucket as a store has it: the author's part in bytes."""
+    document = bucket(spec)
+    return Resource(document, canonical({name: one for name, one in document.items() if name != "metadata"}))
 
 
 @pytest.mark.parametrize(
@@ -35,9 +48,12 @@ from tests.kinds.kind_harness import bucket
         ({"ipFilter": {"mode": "On"}}, "spec.ipFilter.mode: invalid enum value 'On'; write Enabled or Disabled"),
     ],
 )
-def test_the_error_names_the_field_and_the_correct_form(spec: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize("declared", [in_memory, in_a_store])
+def test_the_error_names_the_field_and_the_correct_form(
+    spec: dict[str, Any], message: str, declared: Callable[[Mapping[str, Any]], Resource]
+) -> None:
     with pytest.raises(ManifestInvalid) as caught:
-        decode_spec(Resource(bucket(spec)), StorageBucketSpec)
+        decode_spec(declared(spec), StorageBucketSpec)
 
     assert str(caught.value) == f"StorageBucket team/some-bucket: {message}"
 
@@ -67,3 +83,22 @@ def test_a_spec_with_thousands_of_mistakes_tells_the_first_fifty() -> None:
         decode_spec(Resource(bucket({"cors": [{"origin": [7] * 3000}]})), StorageBucketSpec)
 
     assert len(caught.value.problems) == 50
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"location": None, "labels": None},
+        {"versioning": {"enabled": True}, "retentionPolicy": {"retentionPeriod": 3155760000}},
+        {"lifecycleRule": [{"action": {"type": "Delete"}, "condition": {"age": 0, "matchesPrefix": ["ä/"]}}]},
+    ],
+)
+def test_a_spec_in_bytes_is_the_same_as_that_in_a_tree(spec: Mapping[str, Any]) -> None:
+    def decoded(resource: Resource) -> object:
+        try:
+            return decode_spec(resource, StorageBucketSpec)
+        except ManifestInvalid as error:
+            return str(error)
+
+    assert decoded(in_a_store(spec)) == decoded(in_memory(spec))

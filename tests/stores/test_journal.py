@@ -1,20 +1,23 @@
 """How far back a watch can start."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from setpoint.engine.ports import Store
+from setpoint.engine.ports import ResourceChange, Store
 from setpoint.engine.resource import Revision
 from setpoint.errors import RevisionExpired
-from setpoint.stores.journal import StoreLimits
+from setpoint.stores.journal import JournaledChange, RecentChanges, StoreLimits
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite.store import open_sqlite
+from setpoint.stores.records import ResourceRecord
+from setpoint.stores.sqlite.store import SqliteStore, open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.audit import NOTHING_WRONG, audit
-from tests.stores.samples import REF, brief, instance, take
+from tests.stores.samples import REF, brief, instance, secret, take
 
 FIVE = StoreLimits(changes=5)
 
@@ -86,26 +89,72 @@ def test_a_full_journal_is_trimmed_once_for_many_changes(
     assert audit(path) == NOTHING_WRONG
 
 
-def test_a_watch_reads_a_change_by_one_statement(
+def test_a_watch_that_keeps_up_reads_no_statement_and_one_that_is_behind_reads_one(
     loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
 ) -> None:
     statements: list[str] = []
 
-    async def scenario() -> None:
+    async def watched(store: SqliteStore, events: AsyncIterator[ResourceChange], names: Sequence[str]) -> int:
+        for name in names:
+            await store.apply(instance(name))
+        store._reading.connection.set_trace_callback(statements.append)
+        found = await take(events, len(names))
+        store._reading.connection.set_trace_callback(None)
+        assert brief(found) == [("added", name) for name in names]
+        return len(statements)
+
+    async def scenario() -> tuple[int, int]:
         store = await open_sqlite(tmp_path / "state.db", clock, new_uid)
         events = store.watch(Revision("0"))
         await store.apply(instance("first"))
         await anext(events)
-        store._reading.connection.set_trace_callback(statements.append)
-        await store.apply(instance("second"))
-        second = await anext(events)
-        store._reading.connection.set_trace_callback(None)
+        counts = (
+            await watched(store, events, ["second"]),
+            await watched(store, events, [f"db-{number}" for number in range(100)]),
+        )
         await store.close()
-        assert second.resource.ref.name == "second"
+        return counts
 
-    loop.run(scenario())
+    assert loop.run(scenario()) == (0, 1)
 
-    assert len(statements) == 1
+
+@given(st.lists(st.tuples(st.sampled_from([1, 10, 40, 200]), st.sampled_from([b"", b"", b"", b"redacted"]))))
+def test_the_recent_changes_are_all_after_a_revision_or_not_told(changes: list[tuple[int, bytes]]) -> None:
+    recent, made = RecentChanges(most=4, most_bytes=100), list[JournaledChange]()
+    for revision, (size, redacted) in enumerate(changes, 7):
+        record = ResourceRecord(REF, "uid", revision, b"", b"x" * size, b"", b"", redacted=redacted)
+        made.append(JournaledChange(revision, None, record))
+        recent.add(made[-1])
+
+    found = [(since, recent.since(since)) for since in range(5, 8 + len(made))]
+
+    pages = [(since, page) for since, page in found if page is not None]
+    assert all([*page.entries] == [one for one in made if one.revision > since] for since, page in pages)
+    assert all(page.reached == page.last == made[-1].revision for _, page in pages)
+    kept = [one.after for one in pages[0][1].entries if one.after is not None] if pages else []
+    assert len(kept) <= 4
+    assert sum(len(record.body) for record in kept) <= 100
+    assert not any(record.holds_secrets for record in kept)
+    # The newest one is told, unless it is too large or holds a secret.
+    assert bool(pages) == bool(changes and changes[-1] in [(1, b""), (10, b""), (40, b"")])
+
+
+def test_a_watch_that_keeps_up_sees_no_secret_value_that_was_superseded(
+    loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
+) -> None:
+    async def scenario() -> list[object]:
+        store = await open_sqlite(tmp_path / "state.db", clock, new_uid)
+        events = store.watch(Revision("0"))
+        await store.apply(instance("first"))
+        await anext(events)
+        for password in ("bmV3", "bmV3ZXI="):
+            await store.apply(secret(data={"password": password}))
+        await store.apply(instance("last"))
+        found = await take(events, 3)
+        await store.close()
+        return [change.resource.document.get("data") for change in found]
+
+    assert loop.run(scenario()) == [None, {"password": "bmV3ZXI="}, None]
 
 
 def test_a_body_is_dropped_with_the_last_change_that_refers_to_it(

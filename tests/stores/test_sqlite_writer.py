@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +28,8 @@ class WriterHarness:
         self.connection = connect_to_write(path)
         self.connection.execute("CREATE TABLE numbers (n)")
         self.commits = 0
+        # The results of the writes that are on disk, as the event loop is told them.
+        self.told: list[object] = []
         self.writer = GroupCommitWriter(self.connection, path, tidy, self._count, scrub=scrub)
         self.path = path
 
@@ -45,8 +47,9 @@ class WriterHarness:
         connection.close()
         return [number for (number,) in rows]
 
-    def _count(self) -> None:
+    def _count(self, results: Sequence[object]) -> None:
         self.commits += 1
+        self.told += results
 
 
 def test_a_write_is_on_disk_when_it_is_acknowledged(tmp_path: Path, loop: asyncio.Runner) -> None:
@@ -173,7 +176,7 @@ def test_event_records_are_counted_again_after_a_write_that_was_rolled_back(
         connection = connect_to_write(path)
         migrate(connection, path)
         tables = EventAndLeaseTables(connection, StoreLimits(notes=2))
-        writer = GroupCommitWriter(connection, path, nothing, nothing, rolled_back=tables.forget_count)
+        writer = GroupCommitWriter(connection, path, nothing, ignore, rolled_back=tables.forget_count)
 
         def fail() -> None:
             # These two put the first one out, until they are undone.
@@ -194,3 +197,7 @@ def test_event_records_are_counted_again_after_a_write_that_was_rolled_back(
 
 def nothing() -> None:
     """Does nothing."""
+
+
+def ignore(results: Sequence[object]) -> None:
+    """Does nothing with the results of a transaction."""

@@ -160,8 +160,9 @@ def _or_empty(side: _Side) -> Json:
 def _paired(was: object, now: object, order: Mapping[str, Field]) -> _Pairs | None:
     if not (isinstance(was, dict) and isinstance(now, dict)):
         return None
-    steps = {**dict.fromkeys(name for name in order if name in was or name in now), **was, **now}
-    return {step: (was.get(step, MISSING), now.get(step, MISSING)) for step in steps}
+    steps = {**was, **now}
+    ordered = {**dict.fromkeys(filter(steps.__contains__, order)), **steps} if order else steps
+    return {step: (was.get(step, MISSING), now.get(step, MISSING)) for step in ordered}
 
 
 def _by_key(side: _Side, shape: KeyedList) -> dict[ElementKey, Json] | None:

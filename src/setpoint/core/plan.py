@@ -16,7 +16,7 @@ from setpoint.core.schema.shape import ObjectShape
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
-from setpoint.core.values.paths import Path
+from setpoint.core.values.paths import Path, get_at
 from setpoint.errors import ImmutableFieldChanged
 
 
@@ -116,6 +116,9 @@ class Plan:
     @property
     def changes(self) -> tuple[FieldChange, ...]:
         """The field changes of all writes, in order."""
+        if len(self.writes) == 1:
+            # As it mostly is.
+            return self.writes[0].changes
         return tuple(change for write in self.writes for change in write.changes)
 
     def to_data(self) -> dict[str, Json]:
@@ -207,7 +210,8 @@ def plan_effective(
 
 def retained_fields(declared: Declared, live: JsonObject) -> tuple[FieldChange, ...]:
     """The fields that the spec leaves out, and that a mark keeps: protected, immutable, or chosen by the service."""
-    ruled = ((one, rule_at(declared, one.path)) for one in _present_fields(live, declared.shape))
+    present = _present_fields(live, declared.shape)
+    ruled = [(one, rule_at(declared, one.path)) for one in present if get_at(declared.tree, one.path) is MISSING]
     return tuple(FieldChange(one.path, one.after, one.after, rule) for one, rule in ruled if rule in _MARKED_RULES)
 
 
@@ -263,6 +267,8 @@ def plan_delete(decision: Decision) -> Plan:
 def staged_writes(changes: Iterable[FieldChange], stages: Sequence[WriteStage]) -> tuple[PlannedWrite, ...]:
     """The changes as writes: one for each stage that has changes, in order, then one update with the rest."""
     rest = list(changes)
+    if not rest:
+        return ()
     writes: list[PlannedWrite] = []
     for stage in stages:
         own = [change for change in rest if any(path.covers(change.path) for path in stage.paths)]

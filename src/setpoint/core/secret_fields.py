@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import cache
+from itertools import chain
 from operator import is_
 from types import MappingProxyType, NoneType
 from typing import Final, TypeAlias
@@ -44,6 +45,7 @@ _REFERENCE: Final = "valueFrom"
 _MANIFEST: Final = "manifest"
 _SCALARS: Final = (str, int, float, NoneType)
 _LEAF_TYPES: Final = frozenset((str, int, float, bool, NoneType))
+_NOTHING, _OBJECTS, _LISTS = frozenset((NoneType,)), frozenset((dict,)), frozenset((list,))
 # What an annotation has if it is a copy of an object, and what shows it even if it cannot be read.
 _OBJECT_MEMBER: Final = re.compile(r"kind|apiVersion|metadata|data\b|stringData")
 _OBJECT_TEXT: Final = re.compile(
@@ -207,7 +209,7 @@ class SecretFields:
     def _field(self, value: Json, field: Field, hide: Hide) -> Json:
         if field.write_only:
             return _write_only(value, field, hide)
-        if field.is_open and (isinstance(value, _SCALARS) or _is_as_typed(value, field)):
+        if field.is_open and (isinstance(value, _SCALARS) or _are_as_typed((value,), field)):
             return value
         match field.shape, value:
             case (ObjectShape() | MapShape(), Mapping()):
@@ -327,36 +329,26 @@ def _fits(value: Json, field: Field | None) -> bool:
             return False
 
 
-def _is_as_typed(value: Json, field: Field) -> bool:
-    """Whether `value` has members of its type alone, at any depth: if none of them is write-only, none is secret."""
-    shape = field.shape
-    if isinstance(shape, ObjectShape):
-        return type(value) is dict and _MANIFEST not in value and _are_as_typed(value, shape.fields)
-    if type(value) is not list or not isinstance(shape, AtomicList | KeyedList):
-        return False
-    if _LEAF_TYPES.issuperset(map(type, value)):
-        return True
-    item = _element(shape.item) if isinstance(shape, AtomicList) else shape.item
-    for one in value:  # noqa: SIM110 - a generator takes a call more for each element
-        if type(one) not in _LEAF_TYPES and not _is_as_typed(one, item):
-            return False
-    return True
+def _are_as_typed(values: Collection[Json], field: Field) -> bool:
+    """Whether values of a field have members of its type alone, at any depth: if none is write-only, none is secret.
 
-
-def _are_as_typed(members: Mapping[str, Json], fields: Mapping[str, Field]) -> bool:
-    for name in members:
-        if name not in fields:
+    The values of one field in all elements of a list are looked at together, in as few calls as those of one element.
+    """
+    shape, types = field.shape, frozenset(map(type, values))
+    if types <= _LEAF_TYPES:
+        return field.entries is None or types <= _NOTHING
+    if types == _OBJECTS and isinstance(shape, ObjectShape):
+        objects: Collection[JsonObject] = values  # type: ignore[assignment] # that is what they are
+        names, fields = frozenset[str]().union(*objects), shape.fields
+        if _MANIFEST in names or not names <= fields.keys():
             return False
-        one, field = members[name], fields[name]
-        if type(one) in _LEAF_TYPES:
-            if field.entries is not None and one is not None:
-                return False
-        elif type(one) is dict and type(field.shape) is ObjectShape:
-            if _MANIFEST in one or not _are_as_typed(one, field.shape.fields):
-                return False
-        elif not _is_as_typed(one, field):
-            return False
-    return True
+        members = ([one[name] for one in objects if name in one] for name in names)
+        return all(map(_are_as_typed, members, [fields[name] for name in names]))
+    if types == _LISTS and isinstance(shape, AtomicList | KeyedList):
+        lists: Collection[Sequence[Json]] = values  # type: ignore[assignment] # as above
+        item = _element(shape.item) if isinstance(shape, AtomicList) else shape.item
+        return _are_as_typed([*chain.from_iterable(lists)], item)
+    return False
 
 
 def _members(value: Mapping[str, Json], member: Callable[[str, Json], Json]) -> JsonObject:

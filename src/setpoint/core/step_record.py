@@ -7,6 +7,7 @@ little beside a large spec.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from operator import le
 from typing import Final
 
 import orjson
@@ -37,16 +38,14 @@ _MAX_PATH_BYTES: Final = 200
 _MAX_VALUE_BYTES: Final = 200
 # The most characters of the texts of a change; and what else a member takes: its name, four quotes, a colon, and a
 # comma or bracket.
-_PLAIN_MEMBERS: Final = {
-    name: (most - 2, len(name) + 6)
-    for name, most in {
-        "path": _MAX_PATH_BYTES,
-        "rule": _MAX_STEP_BYTES,
-        "before": _MAX_VALUE_BYTES,
-        "after": _MAX_VALUE_BYTES,
-    }.items()
+_LONGEST: Final = {
+    "path": _MAX_PATH_BYTES - 2,
+    "rule": _MAX_STEP_BYTES - 2,
+    "before": _MAX_VALUE_BYTES - 2,
+    "after": _MAX_VALUE_BYTES - 2,
 }
-_NO_MEMBER: Final = (-1, 0)
+_HEADS: Final = {name: len(name) + 6 for name in _LONGEST}
+_ONLY_TEXT: Final = frozenset((str,))
 # What else a record says, with the most bytes of each.
 _TEXTS: Final = {"at": 40, "trigger": 100, "decision": 40}
 _OPTIONAL_TEXTS: Final = {"because": 400, "reason": 40, "source": 200}
@@ -128,14 +127,15 @@ def _fill(lists: Sequence[_ChangeList], room: int) -> None:
 
 def plain_size(change: JsonObject) -> int | None:
     """The bytes of a change that is in short form, as most are: of a few short texts, without quotes. Else None."""
-    if "path" not in change or "rule" not in change:
+    texts = change.values()
+    if not ("path" in change and "rule" in change and _LONGEST.keys() >= change.keys()):
         return None
-    size = 1
-    for name, value in change.items():
-        longest, head = _PLAIN_MEMBERS.get(name, _NO_MEMBER)
-        if type(value) is not str or (length := len(value)) > longest:
-            return None
-        size += head + length
+    if not _ONLY_TEXT.issuperset(map(type, texts)):
+        return None
+    lengths = [*map(len, texts)]  # type: ignore[arg-type] # all are texts
+    if not all(map(le, lengths, map(_LONGEST.__getitem__, change))):
+        return None
+    size = 1 + sum(lengths) + sum(map(_HEADS.__getitem__, change))
     try:
         # Then each character takes one byte.
         return size if len(orjson.dumps(change)) == size else None
@@ -201,7 +201,8 @@ def _short_change(change: JsonObject) -> JsonObject:
 
 def short_path(text: str) -> str:
     """A path in few bytes, which can be parsed: a long name is cut, and of many steps the middle is left out."""
-    if _fits(text, _MAX_PATH_BYTES):
+    # Mostly it is so short that it fits, whatever its characters are.
+    if 6 * len(text) + 2 <= _MAX_PATH_BYTES or _fits(text, _MAX_PATH_BYTES):
         return text
     try:
         steps = tuple(map(_short_step, Path.parse(text).steps))

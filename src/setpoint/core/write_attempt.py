@@ -37,7 +37,8 @@ class WriteAttempt:
 
     def with_pending(self, paths: tuple[str, ...]) -> "WriteAttempt":
         """The attempt with the fields that the author changed and that follow; too many to list are not known."""
-        return replace(self, pending=paths if len(canonical(paths)) <= MAX_FIELDS_BYTES else ())
+        is_listed = not paths or len(canonical(paths)) <= MAX_FIELDS_BYTES
+        return replace(self, pending=paths if is_listed else ())
 
     def explains(self, field: str, intent: str) -> bool:
         """Whether a field differs because the update to this intent is under way."""

@@ -311,6 +311,8 @@ def with_conditions(
 
 def with_warnings(status: JsonObject, warnings: Sequence[str], now: str) -> JsonObject:
     """`status` with the condition Warned about annotations that have no effect; without it where there are none."""
+    if not (warnings or warning_in(status)):
+        return status
     conditions = conditions_from_data(status.get("conditions"))
     if warnings:
         text = "; ".join(warnings)

@@ -291,9 +291,10 @@ class StepContext:
     def _is_recorded(self, status: JsonObject) -> bool:
         """Whether the resource has this status; a digest that is missing is not worth a write, one that is wrong is."""
         found = self.resource.status
-        return same(status, without_status_digest(found)) and not (
-            self.engine.status_edits is not None and is_status_edited(found)
-        )
+        # After an edit they differ in this: the rest need not be compared.
+        is_current = found.get("observedGeneration") == status.get("observedGeneration")
+        is_same = is_current and same(status, without_status_digest(found))
+        return is_same and not (self.engine.status_edits is not None and is_status_edited(found))
 
     async def _without_cookie_annotation(self) -> Self:
         """Removes a cookie from the annotation, once the status has it: a store may write metadata before a status."""

@@ -32,5 +32,6 @@ class Management(StrEnum):
 
 def management_of(annotations: Mapping[str, str]) -> Management:
     """The management that the author asks for; ManifestInvalid for an unknown word."""
-    word = annotation_value(annotations, MANAGEMENT)
+    # Asked many times in each step: mostly there is none.
+    word = annotation_value(annotations, MANAGEMENT) if MANAGEMENT in annotations else None
     return Management.FULL if word is None else Management(word)

@@ -173,7 +173,7 @@ FURTHER_DEFAULTS: Final = ""
 
 def bounded_server_defaults(found: Mapping[str, str]) -> Mapping[str, str]:
     """Server defaults as they are stored; of many, the first ones, and the number and digest of the others."""
-    if FURTHER_DEFAULTS in found or len(canonical(found)) <= MAX_FIELDS_BYTES:
+    if not found or FURTHER_DEFAULTS in found or len(canonical(found)) <= MAX_FIELDS_BYTES:
         return found
     first, room = dict[str, str](), MAX_FIELDS_BYTES
     for path, value in found.items():

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -87,6 +88,9 @@ _STEP: Final = re.compile(r"\.([^.\[]+)|(\[[^\]]*\])")
 
 def decode_spec(resource: Resource, type_: type[S]) -> S:
     """The decoded spec of `resource`; ManifestInvalid names each wrong field, and suggests names for an unknown one."""
+    decoded = None if resource.written is None else _decoded(resource.written, type_)
+    if decoded is not None:
+        return decoded
     try:
         return msgspec.convert(resource.spec, type_)
     except msgspec.ValidationError as error:
@@ -95,6 +99,21 @@ def decode_spec(resource: Resource, type_: type[S]) -> S:
             ManifestInvalid(Message(SubjectTerm(str(resource.ref)), _explained(one, type_)), str(one.field))
             for one in found
         ) from error
+
+
+def _decoded(written: bytes, type_: type[S]) -> S | None:
+    """The spec from the author's part in bytes, which takes half as long as by way of a tree; None if it is wrong."""
+    try:
+        spec: S = _decoder(type_).decode(written).spec
+    except msgspec.MsgspecError:
+        return None
+    return spec
+
+
+@cache
+def _decoder(type_: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+    """The decoder of an author's part with a spec of this type: one for each type of a kind."""
+    return msgspec.json.Decoder(msgspec.defstruct("Written", [("spec", type_)]))
 
 
 def field_invalid(resource: Resource, path: str, problem: str) -> ManifestInvalid:

@@ -4,6 +4,7 @@ Secret values leave it when they are superseded: an earlier entry then shows the
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Final, Protocol, TypeAlias
 
@@ -105,6 +106,46 @@ def change_for(query: ResourceQuery, entry: JournaledChange) -> ResourceChange |
     if before is not None:
         return ResourceChange(ResourceChangeType.DELETED, to_resource(before), revision)
     return None
+
+
+class RecentChanges:
+    """The last changes that this process committed: a watch that keeps up reads them without a statement.
+
+    They are so many at most, and take so many bytes. None holds secret values: these leave a journal when they are
+    superseded.
+    """
+
+    def __init__(self, most: int, most_bytes: int) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        # Each follows the one before it.
+        self._entries: deque[JournaledChange] = deque()
+        self._bytes = 0
+
+    def add(self, entry: JournaledChange) -> None:
+        """Adds the next change."""
+        records = [record for record in (entry.before, entry.after) if record is not None]
+        if any(record.holds_secrets for record in records):
+            self._entries.clear()
+            self._bytes = 0
+            return
+        self._entries.append(entry)
+        self._bytes += _bytes_of(entry)
+        while len(self._entries) > self._most or self._bytes > self._most_bytes:
+            self._bytes -= _bytes_of(self._entries.popleft())
+
+    def since(self, since: int) -> JournalPage | None:
+        """Every change after `since`; None when there is none here, or one between them is not."""
+        entries = self._entries
+        if not entries or not entries[0].revision <= since + 1 <= entries[-1].revision:
+            return None
+        last = entries[-1].revision
+        return JournalPage(tuple(entry for entry in entries if entry.revision > since), last, last)
+
+
+def _bytes_of(entry: JournaledChange) -> int:
+    records = [record for record in (entry.before, entry.after) if record is not None]
+    return sum([len(record.metadata) + len(record.body) + len(record.status) for record in records])
 
 
 # The changes after a position that may match a query.

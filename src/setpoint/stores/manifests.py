@@ -7,7 +7,6 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from setpoint.core.schema.annotations import SET, SOURCE
 from setpoint.core.secret_fields import HIDDEN_VALUE, SecretFields
 from setpoint.core.unstructured import display_name, group_kind
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, field_message, message_of
 from setpoint.core.values.paths import Path, nearest
@@ -184,10 +183,9 @@ def read_manifest(
             f"a manifest is {json_type(manifest)}: write an object with apiVersion, kind and metadata"
         )
     tree = decode(canonical(manifest))
-    which = f"{display_name(tree)}: "
     problems = Problems()
     found = chain(_problems(tree), type_problems(tree, types))
-    problems.add(ManifestInvalid(Message(which, message_of(one))) for one in found)
+    problems.add(ManifestInvalid(Message(f"{display_name(tree)}: ", message_of(one))) for one in found)
     problems.require_none()
     authored = _read(tree)
     if secrets is None:

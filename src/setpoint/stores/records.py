@@ -82,6 +82,10 @@ class LazyResource(Resource):
     def status_hash(self) -> int:
         return hash(self._own.status)
 
+    def shows(self, word: str) -> bool:
+        own, text = self._own, word.encode()
+        return text in own.body or text in own.status or text in own.metadata or text in own.secret
+
     @cached_property
     def _metadata(self) -> JsonObject:
         return {**decode(self._own.metadata), "resourceVersion": str(self._own.revision)}

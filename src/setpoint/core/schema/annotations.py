@@ -248,8 +248,11 @@ _WRITTEN: Final = {one.name: one.key for one in ANNOTATIONS if one.scope is not 
 
 def annotation_value(annotations: Mapping[str, str], key: str) -> str | None:
     """The value of a known annotation, or None; ManifestInvalid for one that is not allowed."""
-    text, values = annotations.get(key), KNOWN[key].values
-    if text is not None and values is not None and not values.allows(text):
+    text = annotations.get(key)
+    if text is None:
+        return None
+    values = KNOWN[key].values
+    if values is not None and not values.allows(text):
         raise ManifestInvalid(Message(AnnotationTerm(key), f" is {text!r}: {values.advice}"))
     return text
 

@@ -73,7 +73,10 @@ def _same_scalars(a: JsonOrStruct, b: JsonOrStruct) -> bool:
 def encodes_same(a: JsonOrStruct, b: JsonOrStruct) -> bool:
     """Whether both encode to the same bytes, which is cheap. False proves nothing: 1 and 1.0 encode differently."""
     try:
-        return _packed(a) == _packed(b)
+        # In the order of their members, as equal values mostly are: to sort these takes half as long again. In another
+        # order they take as many bytes.
+        one, other = _msgpack(a), _msgpack(b)
+        return one == other or (len(one) == len(other) and _packed(a) == _packed(b))
     except (TypeError, ValueError, OverflowError, RecursionError):
         return False
 

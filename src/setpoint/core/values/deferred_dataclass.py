@@ -252,9 +252,10 @@ _replacers: Final[dict[type, _Replacer]] = {}
 
 def _replace(original: _T, /, **changes: Any) -> _T:  # noqa: ANN401 - as the standard library has it
     cls = type(original)
-    if cls not in _replacers:
-        _replacers[cls] = _make_replacer(cls)
-    copy: _T = _replacers[cls](original, changes)
+    replacer = _replacers.get(cls)
+    if replacer is None:
+        replacer = _replacers[cls] = _make_replacer(cls)
+    copy: _T = replacer(original, changes)
     return copy
 
 

@@ -17,9 +17,11 @@ class DeferredMapping(Mapping[K, V]):
         self._made: dict[K, V] = {}
 
     def __getitem__(self, key: K) -> V:
-        if key not in self._made:
-            self._made[key] = self._makers[key]()
-        return self._made[key]
+        try:
+            return self._made[key]
+        except KeyError:
+            made = self._made[key] = self._makers[key]()
+            return made
 
     def __contains__(self, key: object) -> bool:
         return key in self._makers

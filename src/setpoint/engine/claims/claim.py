@@ -72,8 +72,11 @@ async def require_claim(
     """
     claim_keys = _claim_keys(context, location, observed)
     for key in claim_keys:
-        own = _own_claim(context, key)
-        for other in await _others(context, key):
+        others = await _others(context, key)
+        # Mostly there is no other claim to compare it with.
+        own = _own_claim(context, key) if others else None
+        for other in others:
+            assert own is not None
             is_foreign = context.engine.is_foreign(other.ref, context.resource.ref)
             is_untold = not is_told and other.location != location
             if is_foreign and (is_untold or await _is_forged(context, other, key)):

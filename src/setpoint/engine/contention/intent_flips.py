@@ -6,7 +6,7 @@ it is reported, and each further return backs off as reverts of drift do. An int
 Everything comes in as an argument: times as RFC 3339 text, intents by their digests.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Final
@@ -51,7 +51,8 @@ class IntentFlips:
     @property
     def is_contested(self) -> bool:
         """Whether the returns are no changes of mind any more."""
-        return self.count >= self._limit
+        # Mostly there are fewer returns than any limit.
+        return self.count >= CONTESTED_AFTER and self.count >= self._limit
 
     @property
     def _limit(self) -> int:
@@ -90,9 +91,10 @@ class IntentFlips:
         key, flips = intent[:_DIGEST_LENGTH], self.still_active(now)
         if flips.sides and flips.sides[-1].intent == key:
             return flips
-        shown = [one for one in changes if len(str(one.path).encode()) <= _MAX_PATH_BYTES][:_MAX_FIELDS]
         is_return = flips.is_return(intent)
-        values = {str(one.path): short_value(one.after) for one in shown} if is_return else {}
+        # Of a new intent no field is shown.
+        shown = _shown(changes) if is_return else ()
+        values = {str(one.path): short_value(one.after) for one in shown}
         side = IntentSide(key, manager.encode()[:_MAX_MANAGER_BYTES].decode(errors="ignore"), values)
         # Only of the last two it is told what they disagree about.
         others = [replace(one, values={}) for one in flips.sides if one.intent != key]
@@ -138,6 +140,11 @@ class IntentFlips:
 
 
 NO_FLIPS: Final = IntentFlips()
+
+
+def _shown(changes: Iterable[FieldChange]) -> Sequence[FieldChange]:
+    """The first changes, of fields that can be named in a status."""
+    return [one for one in changes if len(str(one.path).encode()) <= _MAX_PATH_BYTES][:_MAX_FIELDS]
 
 
 def _named(side: IntentSide) -> str:

@@ -6,7 +6,7 @@ A creation and a long-running operation are on record before the step continues,
 from typing import Any, NoReturn, TypeAlias, assert_never
 
 from setpoint.core.decide import Decision, DecisionReason
-from setpoint.core.diff import FieldChange, redacted_change
+from setpoint.core.diff import redacted_change
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.redaction import REDACTED
 from setpoint.core.values.deferred_dataclass import dataclass, replace
@@ -117,15 +117,11 @@ def _with_answer(
     if not foreseen.issuperset([change.path.steps for change in answer.changes]):
         return replace(plan, writes=redacted_writes(writes, intent, before, context.engine.secret_fields))
     # Which of these fields are secret is known already.
-    secret = {change.path.steps for change in plan.writes[0].changes if _is_redacted(change)}
+    secret = {one.path.steps for one in plan.writes[0].changes if REDACTED in (one.before, one.after)}
     if not secret:
         return replace(plan, writes=writes)
     shown = tuple(redacted_change(one) if one.path.steps in secret else one for one in answer.changes)
     return replace(plan, writes=tuple(replace(one, changes=shown) for one in writes))
-
-
-def _is_redacted(change: FieldChange) -> bool:
-    return REDACTED in (change.before, change.after)
 
 
 async def _observe_after(

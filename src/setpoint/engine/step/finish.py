@@ -316,7 +316,7 @@ def plan_events(context: StepContext, plan: Plan) -> Iterator[EventRecord]:
         yield context.event("Adopted", f"adopted {context.state.location}: it was there before")
     if not plan.writes:
         return
-    fields = join_names(change.path for change in plan.changes)
+    fields = join_names([change.path for change in plan.changes])
     if plan.writes[0].action is Action.CREATE:
         # A creation that a killed step began has no fields left to name.
         yield context.event("Created", _created(plan, fields))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from setpoint.core.diff import FieldChange
@@ -178,6 +179,8 @@ def _step(status: JsonObject) -> Mapping[str, Json] | None:
     return step if isinstance(step, Mapping) else None
 
 
+# Commits of the same second share the answer.
+@lru_cache(maxsize=8)
 def oldest_kept(now: str, days: int) -> str:
     """The time before which nothing is kept."""
     return rfc3339(int((datetime.fromisoformat(now) - timedelta(days=days)).timestamp()))

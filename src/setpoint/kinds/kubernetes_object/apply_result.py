@@ -161,7 +161,7 @@ def parse_field_path(field: str) -> Path:
 def creation_changes(made: Json) -> tuple[FieldChange, ...]:
     """The changes of a create: every owned field, or the name of an object without any."""
     changes = _without_key_changes(
-        tuple(FieldChange(path, MISSING, value) for path, value in setpoint_projection(made).leaves.items())
+        tuple([FieldChange(path, MISSING, value) for path, value in setpoint_projection(made).leaves.items()])
     )
     name = Path(("metadata", "name"))
     return redact_changes(changes or (FieldChange(name, MISSING, text_at(made, *name_steps(name))),), made)

@@ -23,8 +23,10 @@ from setpoint.stores.journal import (
     DEFAULT_LIMITS,
     ChangeSignal,
     CommitSignal,
+    JournaledChange,
     JournalPage,
     PollingSignal,
+    RecentChanges,
     StoreLimits,
     follow_journal,
     matches,
@@ -57,6 +59,9 @@ T = TypeVar("T")
 _RESOURCES_BEFORE_YIELD: Final = 500
 # How often a watch polls for commits of another process.
 _POLL_SECONDS: Final = 0.25
+# So many changes of this process are kept for its watches, which are rarely further behind; less of large resources.
+_RECENT_CHANGES: Final = 64
+_RECENT_BYTES: Final = 4_000_000
 # The journal holds at most this share more than its limit.
 _TRIMS_PER_LIMIT: Final = 64
 
@@ -105,7 +110,16 @@ class _Writing:
     connected: _Connected
     writer: GroupCommitWriter
     commits: CommitSignal
+    recent: RecentChanges
     lock: FileLock
+
+
+@dataclass(frozen=True, slots=True)
+class _Committed:
+    """What a commit of resources answers."""
+
+    records: tuple[ResourceRecord | None, ...]
+    changes: Sequence[JournaledChange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,17 +249,18 @@ class SqliteStore(RecordStore):
     ) -> tuple[ResourceRecord | None, ...]:
         now = self._clock.now() if history else ""
 
-        def work(connected: _Connected) -> tuple[ResourceRecord | None, ...]:
-            records = tuple(connected.tables.change(ref, mutation) for ref, mutation in changes)
+        def work(connected: _Connected) -> _Committed:
+            journaled: list[JournaledChange] = []
+            records = tuple([connected.tables.change(ref, mutation, journaled.append) for ref, mutation in changes])
             for event in events:
                 connected.events_and_leases.record_event(event)
             if history:
                 connected.history.add(changes[0][0], history, now)
             for one in sets:
                 keep_set(connected.connection, one)
-            return records
+            return _Committed(records, journaled)
 
-        return await self._write(work)
+        return (await self._write(work)).records
 
     async def _write(self, work: Callable[[_Connected], T]) -> T:
         self._require_open()
@@ -256,6 +271,9 @@ class SqliteStore(RecordStore):
 
     def _page(self, since: int, query: ResourceQuery) -> JournalPage:
         self._require_open()
+        recent = None if self._writing is None else self._writing.recent.since(since)
+        if recent is not None:
+            return recent
         with sqlite_errors(self._path):
             # Mostly there is a change: a commit has led to this.
             page = self._reading.tables.changes_found(since, query)
@@ -296,17 +314,29 @@ def _open_to_write(path: Path, limits: StoreLimits, secrets: SecretFields) -> _O
         second = connect_to_read(path)
         undo.callback(second.close)
         reading = _connected(second, path, limits)
-        commits = CommitSignal()
+        commits, recent = CommitSignal(), RecentChanges(min(_RECENT_CHANGES, limits.changes), _RECENT_BYTES)
         writer = GroupCommitWriter(
             connection,
             path,
             _JournalTrim(connected.tables, limits),
-            commits.notify,
+            _announcement(recent, commits),
             scrub=lambda: _scrub_log(connected),
             rolled_back=connected.events_and_leases.forget_count,
         )
         undo.pop_all()
-    return _Opened(reading, _Writing(connected, writer, commits, lock))
+    return _Opened(reading, _Writing(connected, writer, commits, recent, lock))
+
+
+def _announcement(recent: RecentChanges, commits: CommitSignal) -> Callable[[Sequence[object]], None]:
+    """Keeps the changes of a transaction for the watches of this process, and wakes them."""
+
+    def announce(results: Sequence[object]) -> None:
+        for result in results:
+            for entry in result.changes if isinstance(result, _Committed) else ():
+                recent.add(entry)
+        commits.notify()
+
+    return announce
 
 
 def _open_to_read(path: Path, limits: StoreLimits) -> _Opened:

@@ -1,7 +1,7 @@
 """Rows of a SQLite store: resources, journal, event records, leases and sets. Called inside a transaction."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -22,6 +22,7 @@ SqlRow: TypeAlias = Sequence[Any]
 
 _PAGE_SIZE: Final = 500
 _keys: Final = msgspec.json.Decoder(frozenset[str]).decode
+_NO_KEYS: Final = b"[]"
 
 _FIND: Final = """
     SELECT r.uid, r.revision, r.metadata, b.body, b.sealed, r.status, r.engine_keys, r.body
@@ -107,8 +108,10 @@ class ResourceTables:
         entries = tuple(map(self._entry, rows))
         return JournalPage(entries, entries[-1].revision if len(entries) == _PAGE_SIZE else last, last)
 
-    def change(self, ref: ResourceRef, mutation: Mutation) -> ResourceRecord | None:
-        """Applies a mutation and journals the change; does nothing when the mutation changes nothing."""
+    def change(
+        self, ref: ResourceRef, mutation: Mutation, journaled: Callable[[JournaledChange], None]
+    ) -> ResourceRecord | None:
+        """Applies a mutation and journals the change, which `journaled` is told; nothing when it changes nothing."""
         row = self._execute(_FIND, _key(ref)).fetchone()
         before = None if row is None else self._record(ref, row)
         after = mutation(before)
@@ -118,12 +121,13 @@ class ResourceTables:
         if after is None:
             assert before is not None
             self._remove(before, row[-1], revision)
-            return None
-        after = replace(after, revision=revision)
-        if before is None:
-            self._add(after)
         else:
-            self._replace(before, after, row[-1])
+            after = replace(after, revision=revision)
+            if before is None:
+                self._add(after)
+            else:
+                self._replace(before, after, row[-1])
+        journaled(JournaledChange(revision, before, after))
         return after
 
     def drop_changes_through(self, revision: int) -> None:
@@ -228,7 +232,7 @@ def associated_data(ref: ResourceRef, uid: str) -> bytes:
 
 
 def _packed(record: ResourceRecord) -> bytes:
-    return canonical(sorted(record.engine_keys))
+    return canonical(sorted(record.engine_keys)) if record.engine_keys else _NO_KEYS
 
 
 def _conditions(query: ResourceQuery, table: str) -> tuple[str, tuple[str, ...]]:

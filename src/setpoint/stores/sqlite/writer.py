@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -37,7 +37,9 @@ def _run(job: _Job) -> _Outcome:
 
 
 class GroupCommitWriter:
-    """Owns `connection`. `tidy` runs at the end of each transaction, `committed` in the event loop after it.
+    """Owns `connection`. `tidy` runs at the end of each transaction.
+
+    `committed` runs in the event loop after it, with the results of the writes that are on disk.
 
     `scrub` runs after each commit, before the callers are answered; `rolled_back` after a write was undone.
     """
@@ -47,7 +49,7 @@ class GroupCommitWriter:
         connection: sqlite3.Connection,
         path: Path,
         tidy: Callable[[], None],
-        committed: Callable[[], None],
+        committed: Callable[[Sequence[Any]], None],
         *,
         scrub: Callable[[], None] = lambda: None,
         rolled_back: Callable[[], None] = lambda: None,
@@ -169,7 +171,7 @@ class GroupCommitWriter:
     # --- In the event loop ---------------------------------------------------------------------------------------
 
     def _deliver(self, outcomes: list[_Outcome]) -> None:
-        self._committed()
+        self._committed([outcome.result for outcome in outcomes if outcome.error is None])
         for outcome in outcomes:
             if outcome.answer.done():
                 continue

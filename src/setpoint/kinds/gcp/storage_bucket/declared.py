@@ -1,7 +1,8 @@
 """The author's StorageBucket: validated, and normalized for the comparison with the live bucket."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -150,21 +151,32 @@ def without_default_prefix(logging: Mapping[str, Json], bucket: str) -> dict[str
 # --- Lifecycle rules -------------------------------------------------------------------------------------------------
 # A normalized rule has no nulls, no empty lists, no `withState: ANY` and no age of 0 days, which every object has.
 
+# Its action and its condition.
+_Rule: TypeAlias = dict[str, dict[str, Any]]
 _STATES: Final = {True: "LIVE", False: "ARCHIVED"}
 
 
-def declared_rules(rules: Sequence[Mapping[str, Any]]) -> list[Json]:
+def declared_rules(rules: Sequence[_Rule]) -> list[Json]:
     """The normalized declared rules; ManifestInvalid for a rule whose empty condition would match every object."""
-    for position, rule in enumerate(rules):
-        if not CONDITION_NOT_EMPTY.rule.holds(rule["condition"]):
+    normalized = _normalized_rules(rules)
+    for position, rule in enumerate(normalized):
+        # What is left of a condition says something.
+        if not (rule["condition"] or CONDITION_NOT_EMPTY.rule.holds(rules[position]["condition"])):
             place = FieldTerm(f"spec.lifecycleRule[{position}].condition")
             raise ManifestInvalid(Message(place, f" {CONDITION_NOT_EMPTY.message}"))
-    return [_normalized_rule(rule) for rule in rules]
+    return [*normalized]
 
 
 def live_rules(lifecycle: LiveLifecycle) -> list[Json]:
     """The normalized live rules."""
-    return [_live_rule(rule) for rule in msgspec.to_builtins(lifecycle.rule or ())]
+    rules: Sequence[_Rule] = msgspec.to_builtins(lifecycle.rule or ())
+    for rule in rules:
+        condition = rule["condition"]
+        if "isLive" in condition:
+            is_live = condition.pop("isLive")
+            if is_live is not None:
+                condition["withState"] = _STATES[is_live]
+    return [*_normalized_rules(rules)]
 
 
 def request_rule(rule: Json) -> Json:
@@ -178,25 +190,16 @@ def request_rule(rule: Json) -> Json:
     return {"action": rule["action"], "condition": condition}
 
 
-def _live_rule(rule: Mapping[str, Any]) -> Json:
-    condition = rule["condition"]
-    is_live = condition.pop("isLive", None)
-    if is_live is not None:
-        condition["withState"] = _STATES[is_live]
-    return _normalized_rule(rule)
+def _normalized_rules(rules: Sequence[_Rule]) -> Sequence[_Rule]:
+    """The rules without what says nothing; the rules themselves where they are normalized already, as most are."""
+    parts = [part for rule in rules for part in (rule["action"], rule["condition"])]
+    said = [*chain.from_iterable(map(dict.values, parts))]
+    return rules if all(said) and "ANY" not in said else [*map(_normalized_rule, rules)]
 
 
-def _normalized_rule(rule: Mapping[str, Any]) -> Json:
-    action, condition = rule["action"], rule["condition"]
-    # Most are normalized already: that is checked without a call.
-    for name in action:
-        if not action[name]:
-            action = {name: value for name, value in action.items() if value}
-            break
-    for name in condition:
-        if not condition[name] or condition[name] == "ANY":
-            condition = {name: value for name, value in condition.items() if _is_kept(name, value)}
-            break
+def _normalized_rule(rule: _Rule) -> _Rule:
+    action = {name: value for name, value in rule["action"].items() if value}
+    condition = {name: value for name, value in rule["condition"].items() if _is_kept(name, value)}
     return {"action": action, "condition": condition}
 
 

@@ -96,6 +96,9 @@ def _mapping(value: Json | Missing) -> Mapping[str, Json]:
 def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared:
     """While Autoclass is on, the service sets the storage class: output only, and STANDARD when it is turned on."""
     declared = without_managed_label(declared, live)
+    if not (_has_autoclass(declared.tree) or _has_autoclass(live)):
+        # It has no default.
+        return declared
     if overlay_at(declared, live, _AUTOCLASS) is not True:
         return _without_terminal(declared)
     if get_at(live, _AUTOCLASS) is True:
@@ -103,6 +106,11 @@ def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared
     spec = declared.tree["spec"]
     assert isinstance(spec, Mapping)
     return replace(declared, tree={**declared.tree, "spec": {**spec, "storageClass": STORAGE_CLASS}})
+
+
+def _has_autoclass(tree: Mapping[str, Json]) -> bool:
+    spec = tree.get("spec")
+    return isinstance(spec, Mapping) and "autoclass" in spec
 
 
 def _without_terminal(declared: Declared) -> Declared:

@@ -56,10 +56,17 @@ def depends_on_live(declared: Declared, wanted: JsonObject, write: PlannedWrite)
 
     Declared values and defaults do not depend on the live bucket. `declared` is fitted to the live bucket.
     """
-    touched = _changed_members(write)
     # The lock has a request of its own.
-    repeated = (path for path in _leaves(wanted, Path()) if _member_of(path) in touched and path != LOCKED)
+    repeated = (path for path in _sent_leaves(wanted, _changed_members(write)) if path != LOCKED)
     return any(rule_at(declared, path) not in _WITHOUT_LIVE for path in repeated)
+
+
+def _sent_leaves(wanted: JsonObject, members: Collection[str]) -> Iterator[Path]:
+    """The leaves of `wanted` in these members of the API."""
+    for part, fields in wanted.items():
+        assert isinstance(fields, Mapping)
+        sent = {name: value for name, value in fields.items() if _MEMBER.get(name, name) in members}
+        yield from _leaves(sent, Path((part,)))
 
 
 def _leaves(tree: JsonObject, at: Path) -> Iterator[Path]:
