@@ -139,6 +139,17 @@ def test_the_recent_changes_are_all_after_a_revision_or_not_told(changes: list[t
     assert bool(pages) == bool(changes and changes[-1] in [(1, b""), (10, b""), (40, b"")])
 
 
+def test_no_watch_goes_past_a_change_that_is_not_among_the_recent_ones() -> None:
+    recent = RecentChanges(most=4, most_bytes=100)
+    for revision in (7, 8, 10):
+        record = ResourceRecord(REF, "uid", revision, b"", b"", b"", b"")
+        recent.add(JournaledChange(revision, None, record))
+
+    pages = {since: recent.since(since) for since in range(6, 11)}
+
+    assert [since for since, page in pages.items() if page is not None] == [9]
+
+
 def test_a_watch_that_keeps_up_sees_no_secret_value_that_was_superseded(
     loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
 ) -> None:

@@ -126,13 +126,18 @@ class RecentChanges:
         """Adds the next change."""
         records = [record for record in (entry.before, entry.after) if record is not None]
         if any(record.holds_secrets for record in records):
-            self._entries.clear()
-            self._bytes = 0
+            self._clear()
             return
+        if self._entries and entry.revision != self._entries[-1].revision + 1:
+            self._clear()
         self._entries.append(entry)
         self._bytes += _bytes_of(entry)
         while len(self._entries) > self._most or self._bytes > self._most_bytes:
             self._bytes -= _bytes_of(self._entries.popleft())
+
+    def _clear(self) -> None:
+        self._entries.clear()
+        self._bytes = 0
 
     def since(self, since: int) -> JournalPage | None:
         """Every change after `since`; None when there is none here, or one between them is not."""
