@@ -3,8 +3,7 @@
 import gc
 import os
 import re
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import pytest
@@ -73,13 +72,24 @@ def unit_of(nodeid: str) -> str:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mixes tests on a cluster with all other tests; where the API server has yet to be built, they stay the last."""
-    if hasattr(config, "workerinput") and has_programs(config):
-        units = [list(unit) for _, unit in groupby(items, lambda item: unit_of(item.nodeid))]
-        waiting = [unit for unit in units if _needs_cluster(unit)]
-        # The longest units start first, so that none of them is the last to end.
-        waiting.sort(key=_is_short)
-        other_units = sorted((unit for unit in units if not _needs_cluster(unit)), key=_is_short)
-        items[:] = [item for unit in mixed(waiting, other_units) for item in unit]
+    if not hasattr(config, "workerinput"):
+        return
+    # The longest units start first, so that none of them is the last to end.
+    waiting, other_units = (sorted(units, key=_is_short) for units in parted(items))
+    order = mixed(waiting, other_units) if has_programs(config) else [*other_units, *waiting]
+    items[:] = [item for unit in order for item in unit]
+
+
+def parted(items: Iterable[pytest.Item]) -> tuple[list[Unit], list[Unit]]:
+    """The units, in the order of their first tests: those with a test on a cluster, and the others.
+
+    A unit is handed out as a whole: one such test in it would have its worker wait until the API server is built.
+    """
+    units: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        units.setdefault(unit_of(item.nodeid), []).append(item)
+    waiting: list[Unit] = [unit for unit in units.values() if _needs_cluster(unit)]
+    return waiting, [unit for unit in units.values() if not _needs_cluster(unit)]
 
 
 def pytest_collection_finish() -> None:
@@ -92,7 +102,7 @@ def _is_short(unit: Unit) -> bool:
 
 
 def _needs_cluster(unit: Unit) -> bool:
-    return unit[0].get_closest_marker(NEEDS_CLUSTER) is not None
+    return any(item.get_closest_marker(NEEDS_CLUSTER) is not None for item in unit)
 
 
 def mixed(some: Sequence[Unit], other_units: Sequence[Unit]) -> Iterator[Unit]:

@@ -122,17 +122,18 @@ def test_a_body_without_an_end_is_cut_at_the_limit(conversation: Conversation) -
 
 
 @pytest.mark.parametrize(
-    ("encoding", "body"),
+    ("encoding", "compress"),
     [
-        ("gzip", gzip.compress(BOMB, mtime=0)),
-        ("GZIP", gzip.compress(BOMB, mtime=0)),
-        ("x-gzip", gzip.compress(BOMB, mtime=0)),
-        ("deflate", zlib.compress(BOMB)),
-        ("deflate", deflated(BOMB)),
+        ("gzip", gzip.compress),
+        ("GZIP", gzip.compress),
+        ("x-gzip", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", deflated),
     ],
     ids=["gzip", "GZIP", "x-gzip", "deflate", "raw deflate"],
 )
-def test_a_bomb_is_stopped_while_it_is_decompressed(encoding: str, body: bytes) -> None:
+def test_a_bomb_is_stopped_while_it_is_decompressed(encoding: str, compress: Callable[[bytes], bytes]) -> None:
+    body = compress(BOMB)
     assert len(body) < MIB // 4
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n"
 

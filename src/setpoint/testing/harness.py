@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from setpoint.core.plan import Plan
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.engine.context import EngineContext
@@ -54,8 +55,14 @@ class EngineHarness:
     @property
     def engine(self) -> EngineContext:
         """The engine of one process."""
-        owners = {(one.group, one.name): one for one in self.types if isinstance(one, Owner)}
-        kinds = {(one.group, one.name): one for one in self.types if not isinstance(one, Owner)}
+        owners = dict[GroupKind, Owner]()
+        kinds = dict[GroupKind, AnyKind]()
+        for one in self.types:
+            # Only owners have `makes`: to ask for all members of the protocol takes long, and each step does.
+            if hasattr(one, "makes") and isinstance(one, Owner):
+                owners[one.group, one.name] = one
+            else:
+                kinds[one.group, one.name] = one
         return EngineContext(self.store, self.clock, kinds, self.cookies, idle_cache=self.idle_cache, owners=owners)
 
     # --- The author --------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ The version in a path is not compared: an object is the same one in each version
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 from urllib.parse import unquote
@@ -30,6 +30,9 @@ SHORT_NAMES: Final = frozenset({"apigee", "bigquery", "compute", "container", "d
 _SET_BY_SERVICE: Final = ("name", "kind", "id", "selfLink", "etag")
 # Members that only the service sets, and that the rows do not have.
 _OUTPUTS: Final[Mapping[str, tuple[str, ...]]] = {"Project": ("createTime", "lifecycleState", "projectNumber")}
+
+# A client asks for the same objects again and again: what their paths lead to is kept for so many of them.
+_KEPT_PATHS: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ class MethodRoute:
         return 1 + 2 * literal + (path.version == self.version)
 
 
+@lru_cache(_KEPT_PATHS)
 def parse_path(path: str) -> ApiPath | None:
     """The parts of a path, or None when it has no version."""
     found = _PREFIX.fullmatch(path)
@@ -133,7 +137,8 @@ def routes_of(api: str | None) -> Sequence[MethodRoute]:
     return _all_routes() if api is None else _routes(api)
 
 
-def best_routes(api: str | None, verb: str, path: ApiPath) -> list[MethodRoute]:
+@lru_cache(_KEPT_PATHS)
+def best_routes(api: str | None, verb: str, path: ApiPath) -> Sequence[MethodRoute]:
     """The routes that match best; more than one when several APIs have the same path."""
     plain = [(one.score(verb, path, ""), one) for one in _candidates(api, verb, len(path.segments), "")]
     last, _, custom = path.segments[-1].rpartition(":")
@@ -142,9 +147,10 @@ def best_routes(api: str | None, verb: str, path: ApiPath) -> list[MethodRoute]:
         named = _candidates(api, verb, len(path.segments), custom)
         plain = [(one.score(verb, cut, custom) * 100, one) for one in named] + plain
     best = max((score for score, _ in plain), default=0)
-    return [one for score, one in plain if score == best and best]
+    return tuple(one for score, one in plain if score == best and best)
 
 
+@lru_cache(_KEPT_PATHS)
 def collection_of(api: str | None, path: ApiPath) -> ApiCollection | None:
     """The collection that the object with this path is in; None when there is none, or more than one."""
     found = {
