@@ -91,6 +91,34 @@ def test_a_stream_resumes_after_the_last_event_that_its_reader_has() -> None:
     run(main())
 
 
+def test_a_reader_that_leaves_before_its_stream_begins_is_no_error(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with world() as here, here.open() as session, dashboard_on(session) as page:
+            begun, may_go_on = asyncio.Event(), asyncio.Event()
+
+            async def loaded(_watch: object) -> None:
+                begun.set()
+                await may_go_on.wait()
+
+            monkeypatch.setattr(type(page.backend.fleet), "loaded", loaded)
+            reader = Events(page)
+            await begun.wait()
+            reader.task.cancel()
+            await page.browser.close()
+            (handler,) = [one for one in asyncio.all_tasks() if "RequestHandler.start" in repr(one)]
+            # Until the server has read that the connection is closed.
+            for _ in range(20):
+                await asyncio.sleep(0)
+            may_go_on.set()
+            await until(handler.done)
+
+    run(main())
+
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 @pytest.mark.parametrize("revision", ["elsewhere.3", "nonsense", "0.999999999", "a.b.c"])
 def test_a_reader_with_a_revision_of_another_process_is_told_to_load_anew(revision: str) -> None:
     async def main() -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import msgspec
-from aiohttp import web
+from aiohttp import ClientConnectionResetError, web
 from aiohttp.typedefs import Handler
 
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -120,12 +120,11 @@ class Dashboard:
             response = _error(refused.status, refused.code, refused.message, refused.hint)
         except web.HTTPException as error:
             response = _error(error.status, "http", error.reason)
-        except UserError as error:
-            response = _error(422, type(error).__name__, str(error))
-        except RemoteRefused as error:
-            response = _error(403, type(error).__name__, str(error))
         except SetpointError as error:
-            response = _error(503, type(error).__name__, str(error))
+            response = _error(_status_of(error), type(error).__name__, str(error))
+        except ClientConnectionResetError:
+            # The reader left before the answer. The server closes the connection.
+            raise
         except Exception:  # noqa: BLE001 - a bug must not end the process
             _log.exception("request of the dashboard broke", extra={"path": request.path})
             # Without its text, which may hold secret values.
@@ -227,6 +226,16 @@ async def serving(dashboard: Dashboard, address: ListenAddress) -> AsyncIterator
         yield dashboard.server.address
     finally:
         await dashboard.server.close()
+
+
+def _status_of(error: SetpointError) -> int:
+    match error:
+        case UserError():
+            return 422
+        case RemoteRefused():
+            return 403
+        case _:
+            return 503
 
 
 def _error(status: int, code: str, message: str, hint: str = "") -> web.Response:
