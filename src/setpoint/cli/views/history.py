@@ -8,7 +8,7 @@ from rich.text import Text
 from setpoint.cli.views.plan import recorded_value, value_text
 from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.plan import Action
-from setpoint.core.step_record import MORE, MORE_WITHHELD, MORE_WRITES
+from setpoint.core.step_record import MORE, MORE_WITHHELD, MORE_WRITES, OPERATION
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
 
@@ -74,6 +74,8 @@ def _step_result(data: JsonObject) -> str:
     # What is decided and written is said once.
     is_same = actions in (decision, Action.DELETE)
     parts = [actions if is_same else f"{decision}: {actions or 'nothing written'}"]
+    if operation := _text(data, OPERATION):
+        parts.append(f"operation {operation} begun")
     if because := _text(data, "because"):
         parts.append(because)
     if source := _text(data, "source"):

@@ -19,7 +19,7 @@ from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.decide import DecisionReason
 from setpoint.core.plan import Plan
-from setpoint.core.step_record import MORE, MORE_KEPT, MORE_RETAINED, MORE_WITHHELD, MORE_WRITES
+from setpoint.core.step_record import MORE, MORE_KEPT, MORE_RETAINED, MORE_WITHHELD, MORE_WRITES, OPERATION
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
@@ -261,7 +261,7 @@ def _step_lines(step: Mapping[str, Any]) -> list[Text]:
     if is_owner_plan(plan):
         return [*lines, *_owner_lines(step, plan)]
     for write in step["writes"]:
-        lines.append(Text(f"  wrote: {write['name']}", style="yellow"))
+        lines.append(Text(f"  {_done_words(step, write)}", style="yellow"))
         lines += [Text(f"    {_change_text(change)}") for change in write["changes"]]
         lines += [Text(f"    {text}") for text in _left_out(write, MORE)]
     lines += [Text(f"  {text}", style="yellow") for text in _left_out(step, MORE_WRITES, "writes")]
@@ -273,6 +273,13 @@ def _step_lines(step: Mapping[str, Any]) -> list[Text]:
     lines += [Text(f"  kept: {text}", style="dim") for text in _left_out(step, MORE_KEPT)]
     retained = [*map(_change_text, step.get("retained", ())), *_left_out(step, MORE_RETAINED)]
     return lines + [Text(f"  taken out of the spec, and kept: {text}", style="yellow") for text in retained]
+
+
+def _done_words(step: Mapping[str, Any], write: Mapping[str, Any]) -> str:
+    """What a step wrote; of a long-running operation it is only known that it has begun."""
+    if OPERATION in step:
+        return one_line(f"began: {write['name']}, by the operation {step[OPERATION]}")
+    return f"wrote: {write['name']}"
 
 
 def _left_out(part: Mapping[str, Any], name: str, what: str = "fields") -> list[str]:

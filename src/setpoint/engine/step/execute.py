@@ -29,7 +29,7 @@ from setpoint.engine.kind import (
 from setpoint.engine.management import Management
 from setpoint.engine.state import StoredState, location_in
 from setpoint.engine.step.change_cause import ChangeCause, flips_after, write_cause
-from setpoint.engine.step.finish import begun_action, plan_events, records_creation, step_record
+from setpoint.engine.step.finish import begun_action, operation_events, plan_events, records_creation, step_record
 from setpoint.engine.step.plan import (
     EffectivePlan,
     desired_tree,
@@ -101,7 +101,7 @@ def _sent_of(plan: Plan, pending: tuple[PlannedWrite, ...]) -> Plan:
 
 async def _stop_with_record(operation: RemoteOperation, context: KindStepContext, sent: Plan) -> NoReturn:
     """Ends the step with the operation and what was sent on record."""
-    record = step_record(context, sent)
+    record = step_record(context, sent, operation=operation)
     await stop_for_operation(operation, replace(context, state=replace(context.state, step=record)), sent)
 
 
@@ -366,7 +366,8 @@ async def poll_operation(context: KindStepContext) -> KindStepContext:
         raise
     if not done:
         raise OperationRunning(f"operation {operation.name} is running")
-    return replace(context, state=replace(context.state, operation=None))
+    ended = operation_events(context, operation)
+    return replace(context, state=replace(context.state, operation=None), ended=ended)
 
 
 async def stop_for_operation(
@@ -375,6 +376,6 @@ async def stop_for_operation(
     """Ends the step with the operation on record: the next step polls it."""
     begun = "" if plan is None else begun_action(plan)
     running = OperationRunning(f"operation {operation.name} is running", begun=begun)
-    events = () if plan is None else plan_events(context, plan)
+    events = () if plan is None else plan_events(context, plan, is_begun=True)
     await context.set_ready(conditions.failure(running, deleting=context.resource.is_deleting), events=events)
     raise running
