@@ -70,7 +70,7 @@ class ResourceTable:
             self._reconciled_kinds is None or (resource.ref.group, resource.ref.kind) in self._reconciled_kinds
         )
         unready = ("Unknown", NO_STEP_YET) if is_reconciled else ("-", "-")
-        words = (ready.status, ready.reason) if ready else unready
+        words = (ready.status, _reason_word(resource, ready)) if ready else unready
         words = ("False", str(ConditionReason.DELETED)) if is_deleted(resource) else words
         offered: tuple[str, ...] = (output_word(resource, wide=self._is_wide),) if self._has_outputs else ()
         if self._has_sources:
@@ -114,9 +114,19 @@ def _condition_message(resource: Resource, type_: str) -> str:
     return found.message if found and found.status == "True" else ""
 
 
+def _reason_word(resource: Resource, ready: Condition) -> str:
+    """The reason of Ready; of a contested resource not that all is well, which another writer may undo any time."""
+    return str(ConditionType.CONTESTED) if ready.status == "True" and _oscillating(resource) else ready.reason
+
+
+def _ready_message(resource: Resource) -> str:
+    """The message of Ready; empty where it says that a contested resource is up to date."""
+    ready = ready_condition(resource)
+    return "" if ready is None or _reason_word(resource, ready) != ready.reason else ready.message
+
+
 def _messages(resource: Resource) -> str:
-    ready, oscillating = ready_condition(resource), _oscillating(resource)
-    return ". ".join(message for message in (ready.message if ready else "", oscillating) if message)
+    return ". ".join(message for message in (_ready_message(resource), _oscillating(resource)) if message)
 
 
 def _look_words(resource: Resource, now: datetime.datetime) -> tuple[str, str, str]:
@@ -167,7 +177,7 @@ def description_of(described: "ResourceDescription", now: datetime.datetime | No
     state = StoredState.of(resource)
     for name, value in (
         ("Ready", f"{ready.status} ({ready.reason})" if ready else "no step yet"),
-        ("Message", ready.message if ready else ""),
+        ("Message", _ready_message(resource)),
         ("Since", ready.last_transition_time if ready else ""),
         ("Contested", _oscillating(resource)),
         ("Edited", _condition_message(resource, ConditionType.EDITED)),
@@ -230,7 +240,7 @@ def explanation_of(explained: "StepExplanation") -> RenderableType:
         Text(f"{explained.ref}", style="bold cyan"),
         *(_record_lines(step) if step else [Text("no step has come as far as a plan yet")]),
         *_request_lines(explained.request),
-        Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: no step yet"),
+        Text(one_line(f"now: {explained.now}")),
         Text(f"next step: {explained.next_step}", style="dim"),
     )
 
