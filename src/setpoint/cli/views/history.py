@@ -10,6 +10,7 @@ from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.plan import Action
 from setpoint.core.step_record import MORE, MORE_WITHHELD, MORE_WRITES, OPERATION
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.claims.object_claims import location_text
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
 
 _COLOURS: Final = {
@@ -55,7 +56,8 @@ def _result(one: HistoryEntry) -> str:
             return _step_result(data)
         case HistoryType.WRITE:
             failure = _text(data, "failure")
-            return f"{_text(data, 'action')} {_text(data, 'target')}" + (f": {failure}" if failure else "")
+            done = f"{_text(data, 'action')} {location_text(_text(data, 'target'))}"
+            return done + (f": {failure}" if failure else "")
         case HistoryType.DRIFT:
             fields = [one for one in _items(data.get("fields")) if isinstance(one, str)]
             if data.get("deleted") is True:

@@ -23,6 +23,7 @@ from setpoint.core.step_record import MORE, MORE_KEPT, MORE_RETAINED, MORE_WITHH
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
+from setpoint.engine.claims.object_claims import location_text
 from setpoint.engine.conditions import NO_STEP_YET, condition_of
 from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.ports import EventRecord
@@ -76,7 +77,7 @@ class ResourceTable:
         if self._has_sources:
             offered = (*offered, set_of(resource.annotations), short_source(source_of(resource.annotations)))
         more = (
-            (*_look_words(resource, now), StoredState.of(resource).location or "", _messages(resource))
+            (*_look_words(resource, now), location_text(StoredState.of(resource).location or ""), _messages(resource))
             if self._is_wide
             else ()
         )
@@ -184,7 +185,7 @@ def description_of(described: "ResourceDescription", now: datetime.datetime | No
         ("Warned", _condition_message(resource, ConditionType.WARNED)),
         ("Set", _set_text(resource)),
         ("Source", source_of(resource.annotations)),
-        ("Location", state.location or ""),
+        ("Location", location_text(state.location or "")),
         ("Cookie", str(state.cookie) if state.cookie else "none"),
         ("Operation", state.operation.name if state.operation else ""),
         ("Server defaults", ", ".join(shown_server_defaults(state.server_defaults))),

@@ -14,7 +14,7 @@ from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsCreationMark, SupportsServiceIds, SupportsWriteRecord
 from setpoint.engine.claims.claim import confirm_claim, release_claim
-from setpoint.engine.claims.object_claims import announced_location
+from setpoint.engine.claims.object_claims import announced_location, location_text
 from setpoint.engine.claims.own_location import at_own_location
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import (
@@ -150,8 +150,8 @@ async def _keep_issued(answer: _Answer, context: KindStepContext) -> None:
 def _not_visible_yet(write: PlannedWrite, intent: Intent) -> OperationRunning:
     if write.action is Action.REPLACE:
         # The next step creates it again.
-        return OperationRunning(f"{intent.location} gives way", after=0, begun=write.action.value)
-    return OperationRunning(f"{intent.location} was written and cannot be seen yet", after=1)
+        return OperationRunning(f"{location_text(intent.location)} gives way", after=0, begun=write.action.value)
+    return OperationRunning(f"{location_text(intent.location)} was written and cannot be seen yet", after=1)
 
 
 async def _record_before_send(

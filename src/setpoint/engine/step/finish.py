@@ -21,6 +21,7 @@ from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine import conditions
+from setpoint.engine.claims.object_claims import location_text
 from setpoint.engine.conditions import ReadyCondition, join_names, retained_message
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.context import KindStepContext, StepContext
@@ -331,7 +332,7 @@ def plan_events(context: StepContext, plan: Plan, *, is_begun: bool = False) -> 
     `is_begun`: it is written once an operation has ended, which may fail.
     """
     if plan.is_adoption:
-        yield context.event("Adopted", f"adopted {context.state.location}: it was there before")
+        yield context.event("Adopted", f"adopted {location_text(context.state.location or '')}: it was there before")
     if not plan.writes:
         return
     fields, decision = join_names([change.path for change in plan.changes]), plan.decision.value

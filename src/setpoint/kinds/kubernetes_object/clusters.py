@@ -17,11 +17,12 @@ from msgspec import UNSET
 from setpoint.clients.kubernetes.watched_objects import WatchedObjects
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.claims.object_claims import ACCOUNT_PREFIX, OWN
 from setpoint.engine.kind import ResolvedReferences, SecretKeyReference
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, RemoteRefused, UserError
-from setpoint.kinds.kubernetes_object.location import OWN, SECRET_PREFIX, ObjectLocation
+from setpoint.kinds.kubernetes_object.location import SECRET_PREFIX, ObjectLocation
 
 if TYPE_CHECKING:
     from setpoint.clients.http import HttpClient, HttpInterceptor
@@ -44,7 +45,7 @@ _LONGEST_KUBECONFIG: Final = 256 * 1024
 
 
 IN_CLUSTER: Final = "in-cluster"
-ACCOUNT_PREFIX, _CONTEXT = "own:", "context:"
+_CONTEXT: Final = "context:"
 # Where none is named, and which one is the default could not be found out.
 _DEFAULT: Final = ""
 SERVICE_ACCOUNT: Final = "spec.serviceAccountName"
