@@ -119,7 +119,7 @@ function detail(row: Row): ResourceDetail {
     conditions: [{ type: "Ready", status: row.state === "ready" ? "True" : "False", reason: row.reason, message: row.message, lastTransitionTime: row.since ?? "" }],
     events: [{ severity: "Normal", reason: "Updated", message: "spec.versioning.enabled: false → true", at: ago(300), count: 3 }],
     outputs: [{ path: "status.loadBalancer.ingress[0].ip", state: "known", value: "10.1.2.3" }, { path: "status.uri", state: "unknown", reason: "not there yet" }],
-    cookie: { intent: digest, live: other }, digests: { intent: digest, live: digest }, isFast: false, location: "storage/v1/b/logs",
+    cookie: { intent: digest, live: other }, digests: { intent: digest, live: digest }, isFast: false, location: "storage/v1/b/logs", locationText: "storage/v1/b/logs",
     owner: null, children: [], dependsOn: [rows[0]?.id ?? ""], dependants: [rows[1]?.id ?? "", rows[2]?.id ?? ""],
     lastStep: { time: row.lastStep, trigger: "resync", decision: "drifted", moved: ["live"], writes: [{ action: "update", name: "bucket", fields: [{ path: "spec.versioning.enabled", before: false, after: true, why: "spec" }], more: 0 }], note: "back to the spec" },
     nextStep: { time: row.nextStep, why: "resync" }, contests: row.state === "contested" ? [{ path: "spec.settings.tier", ours: "db-f1-micro", theirs: "db-n1-standard-4", count: 7, since: ago(4000) }] : [],

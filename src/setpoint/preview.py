@@ -102,7 +102,7 @@ async def open_preview(
         intercepted_by(read_only(OTHER_CLIENTS, blocked_writes, HttpRecorder(OTHER_CLIENTS, http_recording))),
     ):
         environment = RecordingEnvironment(settings.environment, http_recording.environment)
-        wiring = ClientWiring(interceptor, environment=environment, opened=store)
+        wiring = ClientWiring(interceptor, environment=environment, opened=store, unopened=http_recording.unopened)
         access = StoreAccess.PREVIEW if for_tenants else StoreAccess.READ
         async with open_app(settings, access, wiring) as opened:
             snapshot = await take_snapshot(opened.engine.store, blocked_writes, is_whole=not opened.shared)
@@ -129,7 +129,14 @@ async def open_recorded(
         return read_only(client, blocked_writes, HttpReplayer(client, http_recording))
 
     environment = ReplayEnvironment(header.environment)
-    wiring = ClientWiring(interceptor, snapshot, header.cluster, environment, _recorded_tenancy(header))
+    wiring = ClientWiring(
+        interceptor,
+        snapshot,
+        header.cluster,
+        recorded.http_recording.unopened,
+        environment,
+        _recorded_tenancy(header),
+    )
     guard = process_guarded_by(blocked_writes, covers_threads=guards_threads)
     with guard, intercepted_by(interceptor(OTHER_CLIENTS)):
         async with open_app(settings, StoreAccess.READ, wiring) as opened:

@@ -46,6 +46,54 @@ def test_a_recorded_world_gives_the_same_report_without_a_network(
     assert [path.name for path in second_workspace.folder.iterdir()] == ["world.gz"]
 
 
+LOGIN = """
+apiVersion: v1
+kind: Config
+current-context: prod
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users:
+- name: u
+  user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: no-login, interactiveMode: Never}}
+contexts: [{name: prod, context: {cluster: c, user: u}}]
+"""
+
+
+def _object(name: str, **cluster: Any) -> str:
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    spec = {"manifest": manifest, **({"cluster": cluster} if cluster else {})}
+    metadata = {"name": name, "namespace": "default"}
+    return json.dumps(
+        {"apiVersion": "setpoint.dev/v1alpha1", "kind": "KubernetesObject", "metadata": metadata, "spec": spec}
+    )
+
+
+@pytest.mark.parametrize("problem", ["there is no kubeconfig at ", "cannot run no-login"])
+def test_what_cannot_be_reached_is_replayed_as_it_was(
+    workspace: Workspace, second_workspace: Workspace, problem: str
+) -> None:
+    if "login" in problem:
+        (workspace.folder / ".kube").mkdir()
+        (workspace.folder / ".kube" / "config").write_text(LOGIN)
+    objects = (_object("a"), _object("b", inCluster=True), _object("c", context="prod"))
+    workspace.write(*(f"{one}\n" for one in (*objects, bucket("logs"))))
+    # Google's services want credentials that are not there.
+    credentials = str(workspace.folder / "none.json")
+    google = {"SETPOINT_GCP_AUTH": "default", "GOOGLE_APPLICATION_CREDENTIALS": credentials}
+    unreached = {**google, "STORAGE_EMULATOR_HOST": ""}
+    workspace.run("apply", "-f", "manifest.yaml", "--no-wait", **unreached)
+    live = workspace.run("plan", "--all", "-o", "json", **unreached)
+
+    recorded = workspace.run("record", "--to", "world.gz", **unreached)
+    (second_workspace.folder / "world.gz").write_bytes((workspace.folder / "world.gz").read_bytes())
+    played = second_workspace.run("plan", "--world", "world.gz", "-o", "json", **CUT)
+
+    assert recorded.returncode == 0, recorded.stderr
+    assert (played.returncode, played.stdout) == (live.returncode, live.stdout)
+    errors = [one["error"] for one in json.loads(played.stdout)["resources"]]
+    expected = (problem, "there is no cluster around this process", problem, credentials)
+    assert [found for found, words in zip(errors, expected, strict=True) if words not in found] == []
+
+
 def test_a_recorded_world_holds_no_password(fleet: Workspace) -> None:
     fleet.run("record", "--to", "world.gz")
 

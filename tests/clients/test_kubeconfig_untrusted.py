@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.clients.http import HttpResponse
-from setpoint.clients.kubernetes.client import _yaml_safe
 from setpoint.clients.kubernetes.contexts import current_context
 from setpoint.clients.kubernetes.errors import error_for_response, outcome_of
 from setpoint.clients.kubernetes.handed_over import connection_from_untrusted_text
 from setpoint.clients.kubernetes.kubeconfig import BearerToken, InlineText
+from setpoint.clients.kubernetes.requests import yaml_safe
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.errors import RemoteInvalid, UserError
 
@@ -82,7 +82,7 @@ def test_the_name_of_the_current_context(tmp_path: Path) -> None:
 @pytest.mark.laws
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3))
 def test_an_apply_body_is_the_same_value_as_yaml(tree: dict[str, str]) -> None:
-    sent = _yaml_safe(json.dumps(tree, ensure_ascii=False).encode())
+    sent = yaml_safe(json.dumps(tree, ensure_ascii=False).encode())
 
     assert json.loads(sent) == tree
     assert yaml.load(sent.decode(), Loader=yaml.CBaseLoader) == tree

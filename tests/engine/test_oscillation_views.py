@@ -25,10 +25,10 @@ def _printed(view: RenderableType) -> str:
     return " ".join(console.file.getvalue().split())
 
 
-def _seen() -> dict[str, str]:
+def _seen(drifts: int = 4) -> dict[str, str]:
     async def play(harness: ContractHarness) -> dict[str, str]:
         await harness.settle()
-        for _ in range(4):
+        for _ in range(drifts):
             await harness.drift()
             await harness.go_on()
         resource, notes = await harness.resource(), await harness.store.events()
@@ -60,3 +60,15 @@ def test_every_view_reports_the_oscillating_field() -> None:
     assert "withheld: spec.size: 9 → 1 (spec)" in seen["explain"]
     assert waits in seen["plan"]
     assert "! spec.size 9 → 1" in seen["plan"]
+
+
+def test_no_view_says_that_all_is_well_after_a_revert_of_an_oscillating_field() -> None:
+    seen = _seen(drifts=3)
+
+    message = "spec.size was reverted 3 times since 2026-01-01T00:00:02Z"
+    assert f"now: Contested, {message}" in seen["explain"]
+    assert seen["explain"].partition(" next step")[0].endswith("(Ready is True: UpToDate)")
+    assert f"Contested {message}" in seen["describe"]
+    assert "True Contested" in seen["wide"]
+    assert message in seen["wide"]
+    assert [name for name in ("describe", "wide", "explain") if "is up to date" in seen[name]] == []

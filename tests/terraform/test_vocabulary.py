@@ -8,11 +8,12 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import worded
 from setpoint.core.wait.rollout import require_rollout
 from setpoint.core.wait.wait_for import parse_wait
+from setpoint.engine.claims.object_claims import OWN
 from setpoint.engine.resource import Resource
 from setpoint.errors import HeldByOthers, RemoteInvalid, SetpointError
 from setpoint.kinds.kubernetes_object.apply_result import conflict_error, immutable_error, require_unclaimed
 from setpoint.kinds.kubernetes_object.deletion import require_unprotected
-from setpoint.kinds.kubernetes_object.location import OWN, ObjectLocation
+from setpoint.kinds.kubernetes_object.location import ObjectLocation
 from setpoint.kinds.kubernetes_object.manifest import check_manifest, spec_of
 from setpoint.kinds.kubernetes_object.options import (
     DeletionSettings,

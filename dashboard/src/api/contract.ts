@@ -193,6 +193,8 @@ export interface ResourceDetail {
   digests: { intent: string | null; live: string | null } | null;
   isFast: boolean | null;
   location: string | null;
+  // The same to be read by a person.
+  locationText: string | null;
   owner: Id | null;
   children: Id[];
   dependsOn: Id[];

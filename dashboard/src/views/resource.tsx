@@ -36,7 +36,7 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
       <header class="view-head">
         <div class="view-title">
           <h1>{name}<CopyButton text={name} title="the name" isIcon /></h1>
-          <p class="muted place"><span>{kind}{namespace && ` in ${namespace}`}{detail?.location && " ·"}</span>{detail?.location && <><code title={detail.location}>{detail.location}</code><CopyButton text={detail.location} title="the location" isIcon /></>}</p>
+          <p class="muted place"><span>{kind}{namespace && ` in ${namespace}`}{detail?.location && " ·"}</span>{detail?.location && <><code title={detail.location}>{detail.locationText ?? detail.location}</code><CopyButton text={detail.location} title="the location" isIcon /></>}</p>
         </div>
         <div class="view-actions" data-skip-export>
           <Actions id={id} isPaused={row?.state === "paused"} />

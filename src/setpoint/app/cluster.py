@@ -13,6 +13,7 @@ from setpoint.clients.http_transport import limits_from
 from setpoint.clients.sockets import AddressPolicy, address_policy
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import replace
+from setpoint.engine.claims.object_claims import OWN
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import SECRETS, Owner, refers_to_secrets
 from setpoint.engine.ports import Store
@@ -29,7 +30,6 @@ from setpoint.engine.tenancy.tenants import (
 )
 from setpoint.errors import RemoteUnavailable
 from setpoint.kinds.kubernetes_object.clusters import OBJECTS, Clusters
-from setpoint.kinds.kubernetes_object.location import OWN
 
 if TYPE_CHECKING:
     from setpoint.clients.kubernetes.client import KubernetesClient

@@ -102,7 +102,11 @@ async def open_app(
         stack.push_async_callback(google.close)
         counts: list[Mapping[tuple[str, str, str], int]] = [http.counts]
         clusters = Clusters(
-            settings.environment, budgets=google.budgets, counted=counts.append, interceptor=wiring.interceptor
+            settings.environment,
+            budgets=google.budgets,
+            counted=counts.append,
+            interceptor=wiring.interceptor,
+            unopened=wiring.unopened,
         )
         stack.push_async_callback(clusters.close)
         environment = _environment(settings, wiring)

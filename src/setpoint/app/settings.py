@@ -1,6 +1,6 @@
 """Settings of a process, and how its clients are wired."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
@@ -135,6 +135,8 @@ class ClientWiring:
     recorded: Store | None = None
     # The default cluster, if it is known.
     cluster: str = ""
+    # Why clusters could not be opened, by their IDs: filled where the world is recorded.
+    unopened: MutableMapping[str, str] | None = None
     # The environment that kinds and owners see, in place of the process' own.
     environment: Mapping[str, str] | None = None
     # Of a recorded world with tenants: how far they were kept apart.

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from setpoint.clients.request_tracing import RequestTracer
 
 T = TypeVar("T")
-IdentityT = TypeVar("IdentityT")
-ResponseT = TypeVar("ResponseT", bound="HttpResponse | ResponseStream")
 
 USER_AGENT = f"setpoint/{__version__}"
 # Every other method may change something.
@@ -96,22 +94,6 @@ class HttpResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-async def send_authenticated(
-    identity: Callable[[IdentityT | None], Awaitable[IdentityT]], send: Callable[[IdentityT], Awaitable[ResponseT]]
-) -> ResponseT:
-    """The response to a request with our identity; after a 401, to the request repeated once with a renewed one.
-
-    `identity` is given the one that was refused, if any. When it returns the same object again, the 401 stands; a token
-    that was fetched again is tried, even if it has not changed.
-    """
-    first = await identity(None)
-    response = await send(first)
-    if response.status != 401:
-        return response
-    renewed = await identity(first)
-    return response if renewed is first else await send(renewed)
 
 
 # --- Interceptors -----------------------------------------------------------------------------------------------------
@@ -240,6 +222,12 @@ class HttpClient:
         if interceptor is not None:
             return await self._send_intercepted(interceptor, request)
         return await (self._send_traced(request) if _tracers else self._send(request))
+
+    def report_unsent(self, request: HttpRequest, error: RemoteError) -> None:
+        """Tells the interceptor of a request that was not sent, as there is no identity to send it with."""
+        interceptor = self._interceptor or _interceptor.get()
+        if interceptor is not None:
+            interceptor.on_error(request, error)
 
     async def _send_intercepted(self, interceptor: HttpInterceptor, request: HttpRequest) -> HttpResponse:
         replayed = interceptor.on_request(request)

@@ -29,6 +29,8 @@ MORE_RETAINED: Final = "moreRetained"
 MORE_WRITES: Final = "moreWrites"
 # In a change: the names of the sides whose values are shortened texts.
 SHORTENED: Final = "shortened"
+# The long-running operation that the step began, by its name.
+OPERATION: Final = "operation"
 # The digest of the paths of all withheld fields, where some are left out or shortened.
 WITHHELD_PATHS: Final = "withheldPaths"
 _SIDES: Final = ("before", "after")
@@ -48,7 +50,8 @@ _HEADS: Final = {name: len(name) + 6 for name in _LONGEST}
 _ONLY_TEXT: Final = frozenset((str,))
 # What else a record says, with the most bytes of each.
 _TEXTS: Final = {"at": 40, "trigger": 100, "decision": 40}
-_OPTIONAL_TEXTS: Final = {"because": 400, "reason": 40, "source": 200}
+_MAX_OPERATION_BYTES: Final = 200
+_OPTIONAL_TEXTS: Final = {"because": 400, "reason": 40, "source": 200, OPERATION: _MAX_OPERATION_BYTES}
 _MAX_COOKIE_BYTES: Final = 131
 _ELLIPSIS: Final = "…"
 _LISTS: Final = (list, tuple)
@@ -90,6 +93,16 @@ def withheld_paths(record: JsonObject) -> str:
 def paths_digest(paths: Sequence[str]) -> str:
     """The digest of paths, in their order."""
     return digest(list(paths))[:16]
+
+
+def operation_text(name: str) -> str:
+    """The name of an operation as a record has it."""
+    return _short(name, _MAX_OPERATION_BYTES)
+
+
+def written_paths(record: JsonObject) -> list[str]:
+    """The paths of the fields that a record has as written, the first ones of many."""
+    return [path for write in _objects(record.get("writes")) for path in _paths(write.get("changes"))]
 
 
 @dataclass(slots=True)

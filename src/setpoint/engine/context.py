@@ -188,6 +188,8 @@ class StepContext:
     withdraws_claim: bool = False
     # What this step has sent, as the action of its plan: that comes on record, whatever is written to the resource.
     sent: str = ""
+    # The events of an operation that has ended: on record with the commit that takes it off the record.
+    ended: tuple[EventRecord, ...] = ()
 
     @property
     def management(self) -> Management:
@@ -230,8 +232,7 @@ class StepContext:
         Nothing is written when the status says so already. A change of a condition is an event of its own, unless it
         is what `events` lead to expect.
         """
-        events = tuple(events)
-        base = self.resource.status
+        events, base = tuple(events), self.resource.status
         if outputs is not None:
             # New outputs replace all but the conditions.
             base = {**{name: one for name, one in base.items() if name == "conditions"}, **outputs}
@@ -239,7 +240,8 @@ class StepContext:
         stored, generation = self._with_state(self.state, base), self.resource.generation
         status = with_conditions(stored, generation, ready, oscillations, now, flips=self.state.flips)
         status = self._with_warnings(status, now)
-        changed = self._condition_events(Resource({"status": status}), ready, is_told=bool(events))
+        is_told = bool(events or self.ended or self.sent)
+        changed = self._condition_events(Resource({"status": status}), ready, is_told=is_told)
         return await self._commit(status, (*changed, *events))
 
     async def save_state(self, outputs: JsonObject | None = None) -> Self:
@@ -269,18 +271,18 @@ class StepContext:
 
     async def _commit(self, status: JsonObject, events: Sequence[EventRecord] = ()) -> Self:
         status, annotations = {**self.minimum_outputs, **status}, {**self._cookie_annotation(), **self._withdrawal()}
-        is_same = self._is_recorded(status) and self.finalizers is None and not annotations
-        if is_same and not events:
+        if not (events or annotations) and self.finalizers is None and self._is_recorded(status):
             return await self._without_cookie_annotation()
         # Of a resource with a finalizer, a status without a record of ours would be taken for one that was wiped.
         if self.engine.status_edits is not None or (ENGINE_STATE not in status and self.resource.finalizers):
             status = with_status_digest(status)
         history = history_of_commit(self.resource, status, self.engine.reporter)
+        told = (*self.ended, *events)
         update = ResourceUpdate(
-            status=status, finalizers=self.finalizers, annotations=annotations, events=events, history=history
+            status=status, finalizers=self.finalizers, annotations=annotations, events=told, history=history
         )
         after = await self._updated(update, self.sent)
-        return await replace(self, resource=after, finalizers=None)._without_cookie_annotation()
+        return await replace(self, resource=after, finalizers=None, ended=())._without_cookie_annotation()
 
     async def _updated(self, update: ResourceUpdate, sent: str = "") -> Resource:
         # Imported where a step commits: a command that only reads does without.
@@ -306,9 +308,8 @@ class StepContext:
     @property
     def _is_annotation_left(self) -> bool:
         """Whether the annotation has a cookie that is written to the status now; Config Connector's own stays."""
-        if self.engine.cookies is not CookieLocation.STATUS:
-            return False
-        return Cookie.parse(self.resource.annotations.get(COOKIE_ANNOTATION)) is not None
+        is_in_status = self.engine.cookies is CookieLocation.STATUS
+        return is_in_status and Cookie.parse(self.resource.annotations.get(COOKIE_ANNOTATION)) is not None
 
     def _condition_events(self, after: Resource, ready: ReadyCondition, *, is_told: bool) -> Iterator[EventRecord]:
         """An event for each condition that says something new in `after`.
@@ -394,7 +395,6 @@ def step_context(
     """The context of a step as it begins: a KindStepContext for a kind. ManifestInvalid for an unknown kind."""
     engine.resource_type_of(resource)
     key = resource.ref.group_kind
-    owner = engine.owners.get(key)
-    if owner is not None:
+    if (owner := engine.owners.get(key)) is not None:
         return StepContext(engine, resource, state, trigger, requested, restart_wait, owner.minimum_outputs)
     return KindStepContext(engine, resource, state, trigger, requested, restart_wait, kind=engine.kinds[key])

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from setpoint.clients.authentication import send_authenticated
 from setpoint.clients.foreign_errors import error_summary
 from setpoint.clients.google.errors import is_not_found, retry_after
-from setpoint.clients.http import HttpRequest, HttpResponse, send_authenticated, send_retried
+from setpoint.clients.http import HttpRequest, HttpResponse, send_retried
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaKey
@@ -155,7 +156,14 @@ class JsonService:
             return send_retried(self._send_limited, request, _outcome_of)
 
         async def identity(refused: _Token | None) -> _Token:
-            return await self._authenticated(url, refused)
+            try:
+                return await self._authenticated(url, refused)
+            except RemoteError as error:
+                if refused is None:
+                    self._context.services.http(self.name).report_unsent(
+                        HttpRequest(method, url, headers, content), error
+                    )
+                raise
 
         response = await send_authenticated(identity, send)
         return request, response

@@ -9,8 +9,8 @@ from setpoint.clients.kubernetes.requests import FIRST_PAGE, Endpoint, ObjectSel
 from setpoint.clients.response_bodies import decode_tree
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
+from setpoint.engine.claims.object_claims import OWN
 from setpoint.errors import KindNotServed
-from setpoint.kinds.kubernetes_object.location import OWN
 from setpoint.objects.session import ClusterSession
 
 _objects: Final[msgspec.json.Decoder[dict[str, Json]]] = msgspec.json.Decoder(dict[str, Any])

@@ -16,11 +16,12 @@ from setpoint.core.wait.judge import (
 )
 from setpoint.core.wait.outputs import Known, Null, output_of
 from setpoint.core.wait.wait_for import WaitFor, satisfaction_key
+from setpoint.engine.claims.object_claims import OWN
 from setpoint.engine.drivers.object_watch import ObjectWatch, ObjectWatches
 from setpoint.engine.kind import Present
 from setpoint.errors import OperationRunning, RemoteUnavailable, WaitFailed, WaitTimedOut
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
-from setpoint.kinds.kubernetes_object.location import OWN, ObjectLocation
+from setpoint.kinds.kubernetes_object.location import ObjectLocation
 from setpoint.objects.session import ClusterSession
 
 # The kind of an object that does not exist may not be served yet, and then cannot be watched.

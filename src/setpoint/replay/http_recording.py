@@ -64,15 +64,17 @@ class HttpRecording:
     masker: Masker | None = None
     # The environment variables that were read, with their values.
     environment: dict[str, str | None] = field(default_factory=dict)
+    # Why clusters could not be opened, so that nothing was sent to them, by their IDs.
+    unopened: dict[str, str] = field(default_factory=dict)
     # Requests without a recorded response.
     missed: list[RequestKey] = field(default_factory=list)
 
     def masked(self) -> "HttpRecording":
         """The recording with secret values in responses masked. Request keys are made from masked bodies anyway."""
-        masker = self.masker
-        return HttpRecording(
-            self.responses if masker is None else {key: _masked(one, masker) for key, one in self.responses.items()}
-        )
+        masker, responses = self.masker, self.responses
+        if masker is not None:
+            responses = {key: _masked(one, masker) for key, one in responses.items()}
+        return HttpRecording(responses, unopened=self.unopened)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ FORMAT: Final = 1
 MAX_WORLD: Final = 256 * 2**20
 _MAX_LINES: Final = 1_000_000
 _MAX_VALUES: Final = 2_000_000
+# In place of the method of a request: the cluster could not be opened. Earlier versions read such a line, too.
+_OPEN: Final = "OPEN"
 # Of gzip: what is decompressed at once.
 _PIECE: Final = 2**20
 
@@ -119,15 +121,21 @@ def _lines(world: RecordedWorld) -> Iterator[Struct]:
     counts = {
         "resources": len(world.resources),
         "absent": len(world.absent),
-        "answers": len(world.http_recording.responses),
+        "answers": len(world.http_recording.responses) + len(world.http_recording.unopened),
     }
     yield msgspec.structs.replace(world.header, **counts)
     for resource in sorted(world.resources, key=lambda one: one.ref):
         yield _ResourceLine(msgspec.Raw(canonical(dict(resource.document))), resource.ref in world.unlisted)
     for ref in sorted(world.absent):
         yield _AbsentLine(*ref)
-    for question, reply in sorted(world.http_recording.responses.items(), key=lambda pair: pair[0]):
+    recording = world.http_recording
+    opening = {RequestKey(one, _OPEN, ""): _failure(why) for one, why in recording.unopened.items()}
+    for question, reply in sorted({**recording.responses, **opening}.items(), key=lambda pair: pair[0]):
         yield _ResponseLine(*question, reply)
+
+
+def _failure(why: str) -> RecordedResponse:
+    return RecordedResponse(failure=why, passing=False)
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -194,14 +202,19 @@ def _world(header: WorldHeader, lines: list[bytes]) -> RecordedWorld:
     gone, answered = rest[: header.absent], rest[header.absent :]
     documents = [_document(line) for line in kept]
     absent = (msgspec.json.decode(line, type=_AbsentLine) for line in gone)
-    responses = (msgspec.json.decode(line, type=_ResponseLine) for line in answered)
+    responses = [msgspec.json.decode(line, type=_ResponseLine) for line in answered]
     return RecordedWorld(
         header,
         tuple(one for one, _ in documents),
         frozenset(one.ref for one, is_unlisted in documents if is_unlisted),
         frozenset(ResourceRef(one.group, one.kind, one.namespace, one.name) for one in absent),
         HttpRecording(
-            {RequestKey(one.way, one.method, one.target, one.form, one.body): one.reply for one in responses}
+            {
+                RequestKey(one.way, one.method, one.target, one.form, one.body): one.reply
+                for one in responses
+                if one.method != _OPEN
+            },
+            unopened={one.way: one.reply.failure for one in responses if one.method == _OPEN},
         ),
     )
 

@@ -117,17 +117,17 @@ def test_a_look_that_finds_nothing_takes_no_request(harness: ControllerHarness) 
 
 
 def test_a_database_and_a_user_cost_no_more_though_they_wait_for_their_instance(harness: ControllerHarness) -> None:
-    """Those of an instance have an operation on record as well, and say when it is done."""
+    """Those of an instance have an operation on record as well: begun is told, and done."""
     harness.start_controller()
     parent = Counted(harness, "sqlinstances", "parent")
-    created = parent.create(instance("parent"), last="UpToDate")
+    created = parent.create(instance("parent"))
     one, two = Counted(harness, "sqldatabases", "one"), Counted(harness, "sqlusers", "two")
     harness.kubectl.apply(secret("password", "Sesame-1"))
 
     assert created == ["PATCH", *("PATCH status",) * 4, "POST events", "POST events"]
     assert one.create(database("one", "parent")) == [*CREATION]
     assert two.create(user("two", "parent", "password")) == [*CREATION]
-    edited = one.edit({"collation": "utf8mb4_bin"}, 2, last="UpToDate")
+    edited = one.edit({"collation": "utf8mb4_bin"}, 2, last="Updated")
     # Of a kind without cookies it is not known whether the author or another writer has changed it: that is told.
     assert edited == ["PATCH status", *EDIT, "POST events", "POST events"]
     # A user is gone with the answer; of a database and an instance the operation is on record.

@@ -8,8 +8,9 @@ from rich.text import Text
 from setpoint.cli.views.plan import recorded_value, value_text
 from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.plan import Action
-from setpoint.core.step_record import MORE, MORE_WITHHELD, MORE_WRITES
+from setpoint.core.step_record import MORE, MORE_WITHHELD, MORE_WRITES, OPERATION
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.claims.object_claims import location_text
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
 
 _COLOURS: Final = {
@@ -55,7 +56,8 @@ def _result(one: HistoryEntry) -> str:
             return _step_result(data)
         case HistoryType.WRITE:
             failure = _text(data, "failure")
-            return f"{_text(data, 'action')} {_text(data, 'target')}" + (f": {failure}" if failure else "")
+            done = f"{_text(data, 'action')} {location_text(_text(data, 'target'))}"
+            return done + (f": {failure}" if failure else "")
         case HistoryType.DRIFT:
             fields = [one for one in _items(data.get("fields")) if isinstance(one, str)]
             if data.get("deleted") is True:
@@ -74,6 +76,8 @@ def _step_result(data: JsonObject) -> str:
     # What is decided and written is said once.
     is_same = actions in (decision, Action.DELETE)
     parts = [actions if is_same else f"{decision}: {actions or 'nothing written'}"]
+    if operation := _text(data, OPERATION):
+        parts.append(f"operation {operation} begun")
     if because := _text(data, "because"):
         parts.append(because)
     if source := _text(data, "source"):

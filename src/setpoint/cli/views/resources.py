@@ -19,10 +19,11 @@ from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.decide import DecisionReason
 from setpoint.core.plan import Plan
-from setpoint.core.step_record import MORE, MORE_KEPT, MORE_RETAINED, MORE_WITHHELD, MORE_WRITES
+from setpoint.core.step_record import MORE, MORE_KEPT, MORE_RETAINED, MORE_WITHHELD, MORE_WRITES, OPERATION
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
+from setpoint.engine.claims.object_claims import location_text
 from setpoint.engine.conditions import NO_STEP_YET, condition_of
 from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.ports import EventRecord
@@ -70,13 +71,13 @@ class ResourceTable:
             self._reconciled_kinds is None or (resource.ref.group, resource.ref.kind) in self._reconciled_kinds
         )
         unready = ("Unknown", NO_STEP_YET) if is_reconciled else ("-", "-")
-        words = (ready.status, ready.reason) if ready else unready
+        words = (ready.status, _reason_word(resource, ready)) if ready else unready
         words = ("False", str(ConditionReason.DELETED)) if is_deleted(resource) else words
         offered: tuple[str, ...] = (output_word(resource, wide=self._is_wide),) if self._has_outputs else ()
         if self._has_sources:
             offered = (*offered, set_of(resource.annotations), short_source(source_of(resource.annotations)))
         more = (
-            (*_look_words(resource, now), StoredState.of(resource).location or "", _messages(resource))
+            (*_look_words(resource, now), location_text(StoredState.of(resource).location or ""), _messages(resource))
             if self._is_wide
             else ()
         )
@@ -114,9 +115,19 @@ def _condition_message(resource: Resource, type_: str) -> str:
     return found.message if found and found.status == "True" else ""
 
 
+def _reason_word(resource: Resource, ready: Condition) -> str:
+    """The reason of Ready; of a contested resource not that all is well, which another writer may undo any time."""
+    return str(ConditionType.CONTESTED) if ready.status == "True" and _oscillating(resource) else ready.reason
+
+
+def _ready_message(resource: Resource) -> str:
+    """The message of Ready; empty where it says that a contested resource is up to date."""
+    ready = ready_condition(resource)
+    return "" if ready is None or _reason_word(resource, ready) != ready.reason else ready.message
+
+
 def _messages(resource: Resource) -> str:
-    ready, oscillating = ready_condition(resource), _oscillating(resource)
-    return ". ".join(message for message in (ready.message if ready else "", oscillating) if message)
+    return ". ".join(message for message in (_ready_message(resource), _oscillating(resource)) if message)
 
 
 def _look_words(resource: Resource, now: datetime.datetime) -> tuple[str, str, str]:
@@ -167,14 +178,14 @@ def description_of(described: "ResourceDescription", now: datetime.datetime | No
     state = StoredState.of(resource)
     for name, value in (
         ("Ready", f"{ready.status} ({ready.reason})" if ready else "no step yet"),
-        ("Message", ready.message if ready else ""),
+        ("Message", _ready_message(resource)),
         ("Since", ready.last_transition_time if ready else ""),
         ("Contested", _oscillating(resource)),
         ("Edited", _condition_message(resource, ConditionType.EDITED)),
         ("Warned", _condition_message(resource, ConditionType.WARNED)),
         ("Set", _set_text(resource)),
         ("Source", source_of(resource.annotations)),
-        ("Location", state.location or ""),
+        ("Location", location_text(state.location or "")),
         ("Cookie", str(state.cookie) if state.cookie else "none"),
         ("Operation", state.operation.name if state.operation else ""),
         ("Server defaults", ", ".join(shown_server_defaults(state.server_defaults))),
@@ -230,7 +241,7 @@ def explanation_of(explained: "StepExplanation") -> RenderableType:
         Text(f"{explained.ref}", style="bold cyan"),
         *(_record_lines(step) if step else [Text("no step has come as far as a plan yet")]),
         *_request_lines(explained.request),
-        Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: no step yet"),
+        Text(one_line(f"now: {explained.now}")),
         Text(f"next step: {explained.next_step}", style="dim"),
     )
 
@@ -261,7 +272,7 @@ def _step_lines(step: Mapping[str, Any]) -> list[Text]:
     if is_owner_plan(plan):
         return [*lines, *_owner_lines(step, plan)]
     for write in step["writes"]:
-        lines.append(Text(f"  wrote: {write['name']}", style="yellow"))
+        lines.append(Text(f"  {_done_words(step, write)}", style="yellow"))
         lines += [Text(f"    {_change_text(change)}") for change in write["changes"]]
         lines += [Text(f"    {text}") for text in _left_out(write, MORE)]
     lines += [Text(f"  {text}", style="yellow") for text in _left_out(step, MORE_WRITES, "writes")]
@@ -273,6 +284,13 @@ def _step_lines(step: Mapping[str, Any]) -> list[Text]:
     lines += [Text(f"  kept: {text}", style="dim") for text in _left_out(step, MORE_KEPT)]
     retained = [*map(_change_text, step.get("retained", ())), *_left_out(step, MORE_RETAINED)]
     return lines + [Text(f"  taken out of the spec, and kept: {text}", style="yellow") for text in retained]
+
+
+def _done_words(step: Mapping[str, Any], write: Mapping[str, Any]) -> str:
+    """What a step wrote; of a long-running operation it is only known that it has begun."""
+    if OPERATION in step:
+        return one_line(f"began: {write['name']}, by the operation {step[OPERATION]}")
+    return f"wrote: {write['name']}"
 
 
 def _left_out(part: Mapping[str, Any], name: str, what: str = "fields") -> list[str]:

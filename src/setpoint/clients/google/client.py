@@ -34,7 +34,7 @@ from setpoint.clients.transport.messages import Headers
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.core.values.json_types import Json
-from setpoint.errors import Bug, RemoteRefused, RemoteUnavailable, ResponseTooLarge, UserError
+from setpoint.errors import Bug, RemoteError, RemoteRefused, RemoteUnavailable, ResponseTooLarge, UserError
 
 if TYPE_CHECKING:
     from setpoint.clients.listed_page import ListedPage
@@ -253,7 +253,11 @@ class GoogleClient:
         url = self._settings.address(call.service) + call.path
         credentials = self._credentials_for(url, tenant.account)
         content = None if body is None else msgspec.json.encode(body)
-        identity = await credentials.headers()
+        try:
+            identity = await credentials.headers()
+        except RemoteError as error:
+            self._http.report_unsent(HttpRequest(method, url, body=content, is_query=is_query), error)
+            raise
         headers = self._headers_of(identity, content)
         request = HttpRequest(method, url, headers, content, is_repeatable=is_repeatable, is_query=is_query)
         response = await self._send_limited(call, tenant, request, identity)

@@ -1,6 +1,5 @@
 """Client of an API server: calls succeed or raise one of our errors. Objects stay bytes; none is decoded here."""
 
-import re
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from copy import copy
 from typing import Final, Protocol, TypeAlias
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Raw, Struct
 
+from setpoint.clients.authentication import send_authenticated
 from setpoint.clients.foreign_errors import LONGEST_REASON, foreign_text
 from setpoint.clients.http import (
     DEFAULT_LIMITS,
@@ -16,7 +16,6 @@ from setpoint.clients.http import (
     HttpInterceptor,
     HttpRequest,
     HttpResponse,
-    send_authenticated,
     send_retried,
 )
 from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseStream
@@ -36,6 +35,7 @@ from setpoint.clients.kubernetes.requests import (
     Representation,
     with_query,
     write_query,
+    yaml_safe,
 )
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
@@ -47,7 +47,7 @@ from setpoint.clients.transport.messages import Headers
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_limits import decode_cut, excess_of_values
 from setpoint.core.values.json_types import Json
-from setpoint.errors import RemoteExpired, RemoteUnavailable, ResponseTooLarge
+from setpoint.errors import RemoteError, RemoteExpired, RemoteUnavailable, ResponseTooLarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,6 @@ _WRITE_HEADERS: Final = {
     content_type: {"Accept": _JSON, "Content-Type": content_type}
     for content_type in (_JSON, *(one.value for one in PatchType))
 }
-_NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def route_of(connection: ClusterConnection) -> tuple[str | None, AddressPolicy | None]:
@@ -301,7 +300,7 @@ class KubernetesClient:
         headers = _WRITE_HEADERS[content_type]
         encoded = msgspec.json.encode(body)
         if content_type == PatchType.APPLY.value:
-            encoded = _yaml_safe(encoded)
+            encoded = yaml_safe(encoded)
         return _require_success(*await self._send(method, target, headers, encoded))
 
     async def _send(
@@ -313,7 +312,12 @@ class KubernetesClient:
             sent.append(self._request(method, target, identity, headers, body))
             return send_retried(self._send_limited, sent[-1], outcome_of)
 
-        response = await send_authenticated(self._credentials.identity, send)
+        try:
+            response = await send_authenticated(self._credentials.identity, send)
+        except RemoteError as error:
+            if not sent:
+                self.http.report_unsent(HttpRequest(method, self.connection.server + target, headers, body), error)
+            raise
         return sent[-1], response
 
     def _request(
@@ -375,13 +379,6 @@ class KubernetesClient:
         service = f"kubernetes {urlsplit(self.connection.server).netloc} {self._budget_scope}".rstrip()
         key = QuotaKey(service, "", quota)
         return self.budgets.find(key) or self.budgets.make(key, settings, self.connection.server)
-
-
-def _yaml_safe(encoded: bytes) -> bytes:
-    """JSON that is the same value as YAML: YAML forbids some characters unescaped, and treats some as line breaks."""
-    if encoded.isascii() and b"\x7f" not in encoded:
-        return encoded
-    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded.decode()).encode()
 
 
 def _caller_of(request: HttpRequest) -> Caller:

@@ -11,6 +11,7 @@ from setpoint.errors import Bug, ManifestInvalid
 
 # The field manager of our writes.
 FIELD_MANAGER: Final = "setpoint"
+_NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # Names that would change the path, as the API server sees it, too (IsValidPathSegmentName).
 _INVALID_NAME: Final = re.compile(r"|\.|\.\.|.*[/%].*", re.DOTALL).fullmatch
 
@@ -194,3 +195,10 @@ def version_path(group: str, version: str) -> str:
 def with_query(path: str, query: dict[str, str]) -> str:
     """The path with its query, quoted."""
     return f"{path}?{encode_query(query)}" if query else path
+
+
+def yaml_safe(encoded: bytes) -> bytes:
+    """JSON that is the same value as YAML: YAML forbids some characters unescaped, and treats some as line breaks."""
+    if encoded.isascii() and b"\x7f" not in encoded:
+        return encoded
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded.decode()).encode()

@@ -106,6 +106,8 @@ class ResourceDetails(Model, frozen=True, kw_only=True):
     digests: Digests | None
     is_fast: bool | None
     location: str | None
+    # The same to be read by a person.
+    location_text: str | None
     owner: str | None
     children: tuple[str, ...]
     depends_on: tuple[str, ...]

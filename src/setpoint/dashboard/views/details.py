@@ -28,6 +28,7 @@ from setpoint.dashboard.api.resource_models import (
 from setpoint.dashboard.views.fleet import FleetRows
 from setpoint.dashboard.views.graph import children_of, dependants_of, needed_by
 from setpoint.dashboard.views.rows import id_of, objects_in, text_in
+from setpoint.engine.claims.object_claims import location_text
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.references import OUTPUT
 from setpoint.engine.resource import ResourceRef
@@ -95,6 +96,7 @@ def details_of(
         digests=None,
         is_fast=None,
         location=resource.location,
+        location_text=None if resource.location is None else location_text(resource.location),
         owner=None if relations.owner is None else id_of(relations.owner),
         children=_ids(relations.children),
         depends_on=_ids(relations.depends_on),

@@ -15,6 +15,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.dashboard.api.resource_models import Entry, FieldChangeModel, Heat, RequestModel, Timeline
 from setpoint.dashboard.views.details import change_models
 from setpoint.dashboard.views.rows import objects_in, text_in
+from setpoint.engine.claims.object_claims import location_text
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
 from setpoint.library.inspection.records import moved_digests
@@ -130,7 +131,7 @@ def _number_of(fields: Sequence[FieldChangeModel]) -> str:
 
 def _write_entry(at: str, data: JsonObject) -> Entry:
     failure = text_in(data, "failure")
-    text = f"{text_in(data, 'action')} {text_in(data, 'target')}" + (f": {failure}" if failure else "")
+    text = f"{text_in(data, 'action')} {location_text(text_in(data, 'target'))}" + (f": {failure}" if failure else "")
     return Entry(
         time=at,
         type="write",

@@ -24,6 +24,7 @@ from setpoint.engine.claims.object_claims import (
     announced_location,
     announcement,
     claim_keys_of,
+    location_text,
     supports_claim_keys,
     uid_name,
 )
@@ -283,4 +284,4 @@ def _conflict(what: str, other: ResourceRef, *, releases: bool) -> ManagementCon
 def _undecided(context: KindStepContext, location: Location, other: ResourceRef) -> OperationRunning:
     # Nothing was sent: other operations need not wait until that is decided.
     context.leave_scope()
-    return OperationRunning(f"{location} is being claimed by {other}, too", after=1)
+    return OperationRunning(f"{location_text(location)} is being claimed by {other}, too", after=1)

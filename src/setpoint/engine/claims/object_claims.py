@@ -7,12 +7,14 @@ announced first, in an annotation, and is pending until its process has seen eve
 """
 
 import asyncio
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from functools import cache
 from sys import intern
 from typing import Final, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from urllib.parse import unquote
 
 from setpoint.core.schema.annotations import CLAIM
 from setpoint.core.unstructured import GroupKind
@@ -22,6 +24,11 @@ from setpoint.engine.kind import Location, ResourceType
 from setpoint.engine.ports import ResourceQuery, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import is_claim_pending_in, is_record_lost, location_in
+
+# The cluster that stores the resources; and the prefix of the same one as a ServiceAccount, `own:NAMESPACE/ACCOUNT`.
+OWN: Final = "own"
+ACCOUNT_PREFIX: Final = f"{OWN}:"
+_OBJECT: Final = re.compile(r"(\S+ \S+ \S+) @ (\S+)")
 
 
 class ClaimKey(NamedTuple):
@@ -236,3 +243,28 @@ class ObjectClaims:
                     for one in recorded_claim_keys(resource, kind):
                         self._read.setdefault(one, set()).add(resource.ref)
             self._read_queries.add((group_kind, namespace))
+
+
+# --- Locations as texts to read: stored ones stay as they are, since they are compared --------------------------------
+
+
+def location_text(location: str) -> str:
+    """The location as a person reads it: of an object in a cluster unquoted, and with the own cluster in words.
+
+    `v1 ConfigMap shop/web @ own:shop%2Fsetpoint` is `v1 ConfigMap shop/web @ this cluster, as shop/setpoint`.
+    """
+    found = _OBJECT.fullmatch(location)
+    if found is None:
+        return location
+    named, cluster = map(_unquoted, found.groups())
+    if cluster == OWN:
+        cluster = "this cluster"
+    elif cluster.startswith(ACCOUNT_PREFIX):
+        cluster = f"this cluster, as {cluster.removeprefix(ACCOUNT_PREFIX)}"
+    return f"{named} @ {cluster}"
+
+
+def _unquoted(text: str) -> str:
+    """The text without its quotes, unless these keep something from the terminal or the line."""
+    plain = unquote(text)
+    return plain if plain.isprintable() else text

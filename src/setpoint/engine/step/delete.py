@@ -19,6 +19,7 @@ from setpoint.engine.capabilities import (
     SupportsRetirement,
 )
 from setpoint.engine.claims.claim import is_claim_kept
+from setpoint.engine.claims.object_claims import location_text
 from setpoint.engine.claims.own_location import candidates_of
 from setpoint.engine.claims.record import recorded_state
 from setpoint.engine.context import (
@@ -74,7 +75,7 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
     if location is None and not context.state.is_location_lost:
         return _plan_release(context, _NEVER_MADE, why)
     if is_abandoned(context.resource, context.kind):
-        kept = f"the resource goes, and {location or 'its object'} stays as it is"
+        kept = f"the resource goes, and {location_text(location or 'its object')} stays as it is"
         return _plan_release(context, kept, why, is_kept=True)
     _require_deletable(context.resource)
     if location is None:
@@ -90,7 +91,9 @@ def _plan_release(context: KindStepContext, because: str, why: str, *, is_kept: 
 
 async def _plan_recorded_deletion(context: KindStepContext, location: Location, why: str) -> PlannedStep:
     if not await is_claim_kept(context, location):
-        return _plan_release(context, f"{location} is managed by another resource, and stays as it is", why)
+        return _plan_release(
+            context, f"{location_text(location)} is managed by another resource, and stays as it is", why
+        )
     if isinstance(context.kind, SupportsDeletionPreparation):
         context.kind.prepare_deletion(context.resource, location)
     if StoredState.of(context.resource).operation is None:
@@ -104,7 +107,7 @@ async def _plan_recorded_deletion(context: KindStepContext, location: Location, 
     observed = candidates.proven or found
     if isinstance(observed, Absent):
         left = _LEFT.format(candidates.named) if candidates.unproven else ""
-        gone = _nothing_to_delete(left or f"{location} is gone already", why)
+        gone = _nothing_to_delete(left or f"{location_text(location)} is gone already", why)
         return PlannedStep(gone, lambda: _record_deleted(context, gone, left))
     plan = replace(plan_delete(Decision.INTENT_CHANGED), because=why)
     return PlannedStep(plan, lambda: _delete(context, location, observed, plan))
@@ -124,10 +127,10 @@ async def _plan_unrecorded_deletion(context: KindStepContext, why: str) -> Plann
     if annotation_value(context.resource.annotations, DELETION_POLICY) == "delete":
         return await _plan_recorded_deletion(context, location, why)
     if isinstance(await observe_decoded(location, context.kind), Absent):
-        return _plan_release(context, f"{location} is gone already", why)
+        return _plan_release(context, f"{location_text(location)} is gone already", why)
     raise RecordLost(
-        f"{_RECORD_LOST}: whether {location} is that object is not known. To delete it, annotate the resource with "
-        f"{DELETION_POLICY}: delete. {_SAY_ABANDON}"
+        f"{_RECORD_LOST}: whether {location_text(location)} is that object is not known. To delete it, annotate the "
+        f"resource with {DELETION_POLICY}: delete. {_SAY_ABANDON}"
     )
 
 
@@ -147,7 +150,7 @@ async def _delete(context: KindStepContext, location: Location, observed: Presen
     context.leave_scope()
     stays = isinstance(context.kind, SupportsRetirement) and context.kind.stays_when_deleted()
     if answer is None and not stays and isinstance(await observe_decoded(location, context.kind), Present):
-        raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
+        raise OperationRunning(f"{location_text(location)} was deleted and can still be seen", after=1)
     return await _record_deleted(context, plan)
 
 
@@ -268,8 +271,9 @@ async def must_replace(context: KindStepContext, intent: Intent) -> bool:
         is_ours = _was_written(context.state) and not is_abandoned(context.resource, kind)
         return is_ours and await is_claim_kept(context, before)
     raise LocationChanged(
-        f"{context.resource.ref} stands for {before} and cannot move to {intent.location}: "
-        "put the old name or reference back, or delete the resource and apply it again"
+        f"{context.resource.ref} stands for {location_text(before)} and cannot move to "
+        f"{location_text(intent.location)}: put the old name or reference back, or delete the resource and apply it "
+        "again"
     )
 
 
@@ -293,7 +297,7 @@ async def delete_to_replace(context: KindStepContext, location: Location, observ
         if isinstance(answer, RemoteOperation):
             context = replace(context, state=replace(context.state, operation=answer))
             await stop_for_operation(answer, context)
-    raise OperationRunning(f"{location} gives way", after=0, begun=Action.REPLACE.value)
+    raise OperationRunning(f"{location_text(location)} gives way", after=0, begun=Action.REPLACE.value)
 
 
 def as_replacement(plan: Plan) -> Plan:

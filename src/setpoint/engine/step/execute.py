@@ -14,7 +14,7 @@ from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsCreationMark, SupportsServiceIds, SupportsWriteRecord
 from setpoint.engine.claims.claim import confirm_claim, release_claim
-from setpoint.engine.claims.object_claims import announced_location
+from setpoint.engine.claims.object_claims import announced_location, location_text
 from setpoint.engine.claims.own_location import at_own_location
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import (
@@ -29,7 +29,7 @@ from setpoint.engine.kind import (
 from setpoint.engine.management import Management
 from setpoint.engine.state import StoredState, location_in
 from setpoint.engine.step.change_cause import ChangeCause, flips_after, write_cause
-from setpoint.engine.step.finish import begun_action, plan_events, records_creation, step_record
+from setpoint.engine.step.finish import begun_action, operation_events, plan_events, records_creation, step_record
 from setpoint.engine.step.plan import (
     EffectivePlan,
     desired_tree,
@@ -101,7 +101,7 @@ def _sent_of(plan: Plan, pending: tuple[PlannedWrite, ...]) -> Plan:
 
 async def _stop_with_record(operation: RemoteOperation, context: KindStepContext, sent: Plan) -> NoReturn:
     """Ends the step with the operation and what was sent on record."""
-    record = step_record(context, sent)
+    record = step_record(context, sent, operation=operation)
     await stop_for_operation(operation, replace(context, state=replace(context.state, step=record)), sent)
 
 
@@ -150,8 +150,8 @@ async def _keep_issued(answer: _Answer, context: KindStepContext) -> None:
 def _not_visible_yet(write: PlannedWrite, intent: Intent) -> OperationRunning:
     if write.action is Action.REPLACE:
         # The next step creates it again.
-        return OperationRunning(f"{intent.location} gives way", after=0, begun=write.action.value)
-    return OperationRunning(f"{intent.location} was written and cannot be seen yet", after=1)
+        return OperationRunning(f"{location_text(intent.location)} gives way", after=0, begun=write.action.value)
+    return OperationRunning(f"{location_text(intent.location)} was written and cannot be seen yet", after=1)
 
 
 async def _record_before_send(
@@ -366,7 +366,8 @@ async def poll_operation(context: KindStepContext) -> KindStepContext:
         raise
     if not done:
         raise OperationRunning(f"operation {operation.name} is running")
-    return replace(context, state=replace(context.state, operation=None))
+    ended = operation_events(context, operation)
+    return replace(context, state=replace(context.state, operation=None), ended=ended)
 
 
 async def stop_for_operation(
@@ -375,6 +376,6 @@ async def stop_for_operation(
     """Ends the step with the operation on record: the next step polls it."""
     begun = "" if plan is None else begun_action(plan)
     running = OperationRunning(f"operation {operation.name} is running", begun=begun)
-    events = () if plan is None else plan_events(context, plan)
+    events = () if plan is None else plan_events(context, plan, is_begun=True)
     await context.set_ready(conditions.failure(running, deleting=context.resource.is_deleting), events=events)
     raise running

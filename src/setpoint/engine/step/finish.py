@@ -8,17 +8,25 @@ from setpoint.core.decide import Cookie, Decision, DecisionReason
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Hold, Plan
 from setpoint.core.schema.policy import Rule
-from setpoint.core.step_record import bounded_record, paths_digest, withheld_paths
+from setpoint.core.step_record import (
+    OPERATION,
+    bounded_record,
+    operation_text,
+    paths_digest,
+    withheld_paths,
+    written_paths,
+)
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.write_attempt import WriteAttempt
 from setpoint.engine import conditions
+from setpoint.engine.claims.object_claims import location_text
 from setpoint.engine.conditions import ReadyCondition, join_names, retained_message
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.context import KindStepContext, StepContext
 from setpoint.engine.intent import applied_intent
-from setpoint.engine.kind import Absent, Intent, LiveObservation, Present, Reconciliation
+from setpoint.engine.kind import Absent, Intent, LiveObservation, Present, Reconciliation, RemoteOperation
 from setpoint.engine.management import MANAGEMENT, Management
 from setpoint.engine.ports import EventRecord, ResourceUpdate
 from setpoint.engine.sets.resource_set import is_leaving, source_of
@@ -195,6 +203,8 @@ def _until(context: KindStepContext) -> float:
 
 # What a step that adopts an object has begun, beside the actions of writes.
 ADOPT: Final = "adopt"
+# The events of a creation: while its operation runs, and once the object is there.
+_CREATION_WORDS: Final = {"Creating": "creation begun", "Created": "created"}
 OBSERVE_ONLY: Final = f"nothing is written: {MANAGEMENT} is {Management.OBSERVE}"
 
 
@@ -238,15 +248,21 @@ async def _report_drift(context: KindStepContext, intent: Intent, observed: Live
     return Settled(plan, ready) if error is None else Stopped(error)
 
 
-def step_record(context: StepContext, plan: Plan, at: Cookie | None = None) -> JsonObject | None:
-    """The record of this step; an idle step, or one that still waits, keeps the last record."""
+def step_record(
+    context: StepContext, plan: Plan, at: Cookie | None = None, operation: RemoteOperation | None = None
+) -> JsonObject | None:
+    """The record of this step, and of the operation that it began; an idle step, or one that still waits, keeps the
+    last record."""
     last, before = context.state.step, context.state.cookie
     if last is not None and not plan.writes and (_is_idle(context, plan) or _waits_on(last, plan)):
         return bounded_record({**last, **plan.retained_data()}) if plan.retained else last
     digests: dict[str, Json] = {"before": _text(before), "after": _text(at)}
     now, source = context.engine.clock.now(), source_of(context.resource.annotations)
     by_set: dict[str, Json] = {"source": source} if source else {}
-    return bounded_record({"at": now, "trigger": context.trigger, **by_set, "cookie": digests, **plan.to_data()})
+    begun: dict[str, Json] = {} if operation is None else {OPERATION: operation_text(operation.name)}
+    return bounded_record(
+        {"at": now, "trigger": context.trigger, **by_set, "cookie": digests, **plan.to_data(), **begun}
+    )
 
 
 def _is_idle(context: StepContext, plan: Plan) -> bool:
@@ -310,24 +326,52 @@ async def end_deletion(
     return Gone()
 
 
-def plan_events(context: StepContext, plan: Plan) -> Iterator[EventRecord]:
-    """The events of a step: that it adopted its object, and what it wrote, the fields without their values."""
+def plan_events(context: StepContext, plan: Plan, *, is_begun: bool = False) -> Iterator[EventRecord]:
+    """The events of a step: that it adopted its object, and what it wrote, the fields without their values.
+
+    `is_begun`: it is written once an operation has ended, which may fail.
+    """
     if plan.is_adoption:
-        yield context.event("Adopted", f"adopted {context.state.location}: it was there before")
+        yield context.event("Adopted", f"adopted {location_text(context.state.location or '')}: it was there before")
     if not plan.writes:
         return
-    fields = join_names([change.path for change in plan.changes])
+    fields, decision = join_names([change.path for change in plan.changes]), plan.decision.value
     if plan.writes[0].action is Action.CREATE:
-        # A creation that a killed step began has no fields left to name.
-        yield context.event("Created", _created(plan, fields))
-    else:
+        is_again = plan.reason is DecisionReason.DELETED
+        yield _creation(context, "Creating" if is_begun else "Created", fields, is_again=is_again)
+    elif is_begun:
         is_routine = plan.decision is Decision.INTENT_CHANGED
-        yield context.event("Updated", f"{plan.decision.value}: set {fields}", is_routine=is_routine)
+        yield context.event("Updating", f"{decision}: began to set {fields}", is_routine=is_routine)
+    else:
+        yield _updated(context, decision, fields)
 
 
-def _created(plan: Plan, fields: str) -> str:
-    word = "created again, it was deleted," if plan.reason is DecisionReason.DELETED else "created"
-    return f"{word} with {fields}" if fields else word.rstrip(",")
+def operation_events(context: StepContext, operation: RemoteOperation) -> tuple[EventRecord, ...]:
+    """What an operation that has ended well has written, by the record of the step that began it.
+
+    None for one that no record names: it followed a creation, or deleted an object.
+    """
+    record = context.state.step or {}
+    if record.get(OPERATION) != operation_text(operation.name):
+        return ()
+    fields = join_names(written_paths(record))
+    if records_creation(record):
+        return (_creation(context, "Created", fields, is_again=record.get("reason") == DecisionReason.DELETED),)
+    match record.get("writes"):
+        case [{"action": Action.UPDATE}, *_]:
+            return (_updated(context, str(record.get("decision")), fields),)
+        case _:
+            return ()
+
+
+def _creation(context: StepContext, reason: str, fields: str, *, is_again: bool) -> EventRecord:
+    word = f"{_CREATION_WORDS[reason]} again, it was deleted," if is_again else _CREATION_WORDS[reason]
+    # A creation that a killed step began has no fields left to name.
+    return context.event(reason, f"{word} with {fields}" if fields else word.rstrip(","))
+
+
+def _updated(context: StepContext, decision: str, fields: str) -> EventRecord:
+    return context.event("Updated", f"{decision}: set {fields}", is_routine=decision == Decision.INTENT_CHANGED)
 
 
 def _retained_events(context: StepContext, plan: Plan) -> Iterator[EventRecord]:

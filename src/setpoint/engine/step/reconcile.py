@@ -382,6 +382,6 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
         state = replace(recorded_state(resource, context.engine), handled=context.state.handled)
         is_released = isinstance(error, ManagementConflict) and error.releases_claim
         state = release_claim(state) if is_released else state
-        now = replace(context, resource=resource, state=state, withdraws_claim=is_released)
+        now = replace(context, resource=resource, state=state, withdraws_claim=is_released, ended=())
         await now.set_ready(conditions.failure(error, deleting=resource.is_deleting))
     return Stopped(error)

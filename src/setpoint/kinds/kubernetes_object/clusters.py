@@ -6,7 +6,8 @@ selected. Versions before had `own` alone. A kubeconfig from a Secret stays in m
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -16,11 +17,12 @@ from msgspec import UNSET
 from setpoint.clients.kubernetes.watched_objects import WatchedObjects
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.claims.object_claims import ACCOUNT_PREFIX, OWN
 from setpoint.engine.kind import ResolvedReferences, SecretKeyReference
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
-from setpoint.kinds.kubernetes_object.location import OWN, SECRET_PREFIX, ObjectLocation
+from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, RemoteRefused, UserError
+from setpoint.kinds.kubernetes_object.location import SECRET_PREFIX, ObjectLocation
 
 if TYPE_CHECKING:
     from setpoint.clients.http import HttpClient, HttpInterceptor
@@ -43,7 +45,9 @@ _LONGEST_KUBECONFIG: Final = 256 * 1024
 
 
 IN_CLUSTER: Final = "in-cluster"
-ACCOUNT_PREFIX, _CONTEXT = "own:", "context:"
+_CONTEXT: Final = "context:"
+# Where none is named, and which one is the default could not be found out.
+_DEFAULT: Final = ""
 SERVICE_ACCOUNT: Final = "spec.serviceAccountName"
 KUBECONFIG: Final = "spec.cluster.kubeconfig"
 # The scope of the call budgets for objects in the cluster that stores the resources, apart from those of the store.
@@ -97,6 +101,8 @@ class Clusters:
     interceptor: Callable[[str], "HttpInterceptor | None"] = _no_interceptor
     # The connection of every cluster in a replay: it reaches no server.
     recorded: "ClusterConnection | None" = None
+    # Why clusters could not be opened, by their IDs: filled for a recording, and read in a replay.
+    unopened: MutableMapping[str, str] | None = None
     # The ID of the default cluster, once it was needed.
     default_cluster: str = ""
     watched: WatchedObjects = field(default_factory=WatchedObjects)
@@ -154,7 +160,7 @@ class Clusters:
         self._use(cluster_id)
         found = self._accesses.get(cluster_id)
         if found is None:
-            found = self._accesses[cluster_id] = self._new_access(cluster_id, self._outdated.get(cluster_id))
+            found = self._accesses[cluster_id] = self._open(cluster_id, self._outdated.get(cluster_id))
             self._outdated.pop(cluster_id, None)
         return found
 
@@ -162,7 +168,7 @@ class Clusters:
         """The cluster that stores the resources, as a ServiceAccount; a command acts as its user."""
         shared = self._accesses.get(OWN)
         if shared is None:
-            shared = self._accesses[OWN] = self._new_access(OWN, None)
+            shared = self._accesses[OWN] = self._open(OWN, None)
         if self.accounts is None:
             return shared
         from setpoint.clients.kubernetes.service_accounts import ServiceAccountName
@@ -189,13 +195,36 @@ class Clusters:
         if not self.default_cluster and self.own is not None:
             self.default_cluster = OWN
         if not self.default_cluster and self.recorded is not None:
+            self._require_opened(_DEFAULT)
             raise NotRecorded("the default cluster was not asked for when this world was recorded")
         if not self.default_cluster:
             from setpoint.clients.kubernetes.contexts import current_context
 
-            context = current_context(self.environment)
+            with self._noting_failure(_DEFAULT):
+                context = current_context(self.environment)
             self.default_cluster = IN_CLUSTER if context is None else f"{_CONTEXT}{context}"
         return self.default_cluster
+
+    @contextmanager
+    def _noting_failure(self, cluster_id: str) -> Iterator[None]:
+        """Keeps for a replay why a cluster cannot be opened."""
+        try:
+            yield
+        except (UserError, RemoteRefused) as error:
+            if self.unopened is not None:
+                self.unopened[cluster_id] = str(error)
+            raise
+
+    def _require_opened(self, cluster_id: str) -> None:
+        """UserError for a cluster that could not be opened when this world was recorded."""
+        if self.unopened is not None and cluster_id in self.unopened:
+            raise UserError(self.unopened[cluster_id])
+
+    def _open(self, cluster_id: str, before: ClusterAccess | None) -> ClusterAccess:
+        if self.recorded is not None:
+            self._require_opened(_recorded_id(cluster_id))
+        with self._noting_failure(_recorded_id(cluster_id)):
+            return self._new_access(cluster_id, before)
 
     def _set_kubeconfig(self, cluster_id: str, text: str) -> None:
         """Replaces the kubeconfig: the former one is not used any more, even if the new one is invalid."""
@@ -243,8 +272,7 @@ class Clusters:
         from setpoint.clients.http_transport import HeldBytes, limits_from
         from setpoint.clients.kubernetes.client import http_client_for
 
-        # A recorded world knows the cluster that stores the resources by one name, whichever account is used.
-        interceptor = self.interceptor(OWN if cluster_id.startswith(ACCOUNT_PREFIX) else cluster_id)
+        interceptor = self.interceptor(_recorded_id(cluster_id))
         limits = limits_from(self.environment)
         if not self._is_of_tenant(cluster_id):
             http = http_client_for(connection, interceptor, limits)
@@ -320,6 +348,11 @@ def kubeconfig_key(cluster: "ClusterSpec") -> "SecretKeyRef | None":
     """The Secret key with the kubeconfig, if there is one."""
     found = cluster.kubeconfig
     return None if found is None or found is UNSET else found.valueFrom.secretKeyRef
+
+
+def _recorded_id(cluster_id: str) -> str:
+    """A recorded world knows the cluster that stores the resources by one name, whichever account is used."""
+    return OWN if cluster_id.startswith(ACCOUNT_PREFIX) else cluster_id
 
 
 def _secret_parts(cluster_id: str) -> tuple[str, str, str, str]:

@@ -8,11 +8,11 @@ from urllib.parse import quote, unquote
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.claims.object_claims import CLUSTER_OBJECTS, ClaimKey, uid_name
+from setpoint.engine.claims.object_claims import CLUSTER_OBJECTS, OWN, ClaimKey, uid_name
 from setpoint.engine.kind import Location, match_location
 
-# The cluster that stores the resource, and one by a kubeconfig of a Secret.
-OWN, SECRET_PREFIX = "own", "secret:"
+# A cluster by a kubeconfig of a Secret.
+SECRET_PREFIX: Final = "secret:"
 _LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
 # Characters of names that stay readable in a location.
 _PLAIN: Final = ":@.~"

@@ -4,19 +4,19 @@ from msgspec import UNSET
 
 from setpoint.clients.kubernetes.watched_objects import WatchedObjects
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.claims.object_claims import ACCOUNT_PREFIX, OWN
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT, Tenant, is_service_account_name
 from setpoint.errors import UserError
 from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.kubernetes_object.clusters import (
-    ACCOUNT_PREFIX,
     SERVICE_ACCOUNT,
     ClusterAccess,
     Clusters,
     kubeconfig_key,
 )
-from setpoint.kinds.kubernetes_object.location import OWN, SECRET_PREFIX, ObjectLocation
+from setpoint.kinds.kubernetes_object.location import SECRET_PREFIX, ObjectLocation
 from setpoint.kinds.kubernetes_object.spec import ClusterSpec, KubernetesObjectSpec
 
 

@@ -102,10 +102,10 @@ def description_html(described: "ResourceDescription") -> str:
 
 def explanation_html(explained: "StepExplanation") -> str:
     """What the last step decided and wrote, and when the next one is due."""
-    step, ready = explained.step or {}, explained.ready
+    step = explained.step or {}
     facts = [(name, str(step[name])) for name in ("at", "trigger", "decision", "reason") if name in step]
     facts += [("moved", ", ".join(explained.moved))] if explained.moved else []
-    facts += [("now", "no step yet" if ready is None else f"{ready.reason}, {ready.message}")]
+    facts += [("now", explained.now)]
     rows = [_row(_text(name), _text(text)) for name, text in (*facts, ("next step", explained.next_step))]
     parts = {name: step[name] for name in ("writes", "withheld", "kept", "retained") if step.get(name)}
     rows += [_row(_text(name), f"<pre>{_indented(value)}</pre>") for name, value in parts.items()]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from setpoint.core.conditions import Condition, ConditionType
+from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.decide import Cookie
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
@@ -95,6 +95,8 @@ class StepExplanation(SessionValue):
     ready: Condition | None
     # In words.
     next_step: str
+    # The Contested condition, while other writers undo what is written.
+    contested: Condition | None = None
     # Whether a running controller takes steps by itself, and whether it is of a resource with children.
     is_resynced: bool = False
     is_owner: bool = False
@@ -110,6 +112,7 @@ class StepExplanation(SessionValue):
             request=latest_request(resource),
             ready=condition_of(resource, ConditionType.READY),
             next_step=_next_step(resource, is_resynced=is_resynced, is_owner=is_owner),
+            contested=_contested(resource),
             is_resynced=is_resynced,
             is_owner=is_owner,
         )
@@ -123,6 +126,17 @@ class StepExplanation(SessionValue):
     def decision(self) -> str:
         """What the step decided, such as `create` or `drifted`; empty without a record."""
         return str((self.step or {}).get("decision", ""))
+
+    @property
+    def now(self) -> str:
+        """The state in words: of a contested resource not that all is well."""
+        ready, contested = self.ready, self.contested
+        if ready is None:
+            return "no step yet"
+        if contested is None or ready.reason == ConditionReason.CONTESTED:
+            return f"{ready.reason}, {ready.message}"
+        # That it is ready, too, is what dependants go by.
+        return f"{ConditionType.CONTESTED}, {contested.message} (Ready is {ready.status}: {ready.reason})"
 
     def to_data(self) -> Json:
         """The record of the last step; null before there is one."""
@@ -196,6 +210,11 @@ def moved_digests(step: JsonObject | None) -> Iterator[str]:
     if before is not None and after is not None:
         sides = {"intent": before.intent != after.intent, "live": before.live != after.live}
         yield from (side for side, moved in sides.items() if moved)
+
+
+def _contested(resource: Resource) -> Condition | None:
+    found = condition_of(resource, ConditionType.CONTESTED)
+    return found if found is not None and found.status == "True" else None
 
 
 def _next_step(resource: Resource, *, is_resynced: bool, is_owner: bool) -> str:
