@@ -1,12 +1,16 @@
 """The events of what is done by long-running operations: what has begun, and what is there."""
 
 import asyncio
+import io
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 import pytest
+from rich.console import Console
 
+from setpoint.cli.views.resources import explanation_of
 from setpoint.engine.step.outcomes import Stopped
+from setpoint.library.inspection.records import StepExplanation
 from setpoint.testing.harness import ContractHarness, contract_harness
 from setpoint.testing.interruptions import Interruption, Killed, die, interrupted
 from tests.engine.gadget_fixture import GadgetFixture
@@ -68,6 +72,23 @@ def test_what_an_operation_did_is_told_once_it_is_done() -> None:
         "Updated: intent changed: set spec.size",
         "Deleted: Successfully deleted",
     ]
+
+
+def test_an_explanation_names_the_operation_that_was_sent_and_claims_no_end() -> None:
+    async def explained() -> str:
+        async with contract_harness(GadgetFixture()) as harness:
+            await harness.make_slow()
+            await harness.apply()
+            await harness.step()
+            console = Console(file=io.StringIO(), width=200)
+            console.print(explanation_of(StepExplanation.of(await harness.resource())))
+            assert isinstance(console.file, io.StringIO)
+            return console.file.getvalue()
+
+    text = asyncio.run(explained())
+
+    assert "sent: create, by the operation op-1" in text
+    assert "wrote" not in text
 
 
 @pytest.mark.parametrize("awaits", range(1, 20))

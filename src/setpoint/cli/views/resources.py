@@ -287,9 +287,9 @@ def _step_lines(step: Mapping[str, Any]) -> list[Text]:
 
 
 def _done_words(step: Mapping[str, Any], write: Mapping[str, Any]) -> str:
-    """What a step wrote; of a long-running operation it is only known that it has begun."""
+    """What a step wrote; of a long-running operation, whose end is no part of the record, what it sent."""
     if OPERATION in step:
-        return one_line(f"began: {write['name']}, by the operation {step[OPERATION]}")
+        return one_line(f"sent: {write['name']}, by the operation {step[OPERATION]}")
     return f"wrote: {write['name']}"
 
 
