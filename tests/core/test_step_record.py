@@ -8,7 +8,16 @@ from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Hold, Plan, PlannedWrite
 from setpoint.core.schema.policy import Rule
-from setpoint.core.step_record import bounded_record, paths_digest, plain_size, short_path, withheld_paths
+from setpoint.core.step_record import (
+    OPERATION,
+    bounded_record,
+    operation_text,
+    paths_digest,
+    plain_size,
+    short_path,
+    withheld_paths,
+    written_paths,
+)
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
 from setpoint.core.values.paths import Path, PathStep, Selector
@@ -169,6 +178,20 @@ def test_of_thousands_of_fields_the_first_are_kept_and_the_others_counted() -> N
     assert len(canonical(short)) <= 4096
     assert (len(write["changes"]), write["more"]) == (54, 1946)
     assert write["changes"][-1] == {"path": "spec.labels.k53", "rule": "spec", "before": "old", "after": "new"}
+
+
+@given(plans, texts)
+def test_a_record_that_is_cut_still_names_its_operation(plan: Plan, name: str) -> None:
+    short = bounded_record({**record(plan), OPERATION: operation_text(name)})
+
+    assert short[OPERATION] == operation_text(name) == operation_text(operation_text(name))
+
+
+def test_the_fields_that_a_record_has_as_written_are_those_of_all_its_writes() -> None:
+    found = (update(change("spec.size", 9, 1)), update(change("spec.mode", "a", "b"), change("spec.tier", "c", "d")))
+
+    assert written_paths(record(Plan(Decision.DRIFTED, found))) == ["spec.size", "spec.mode", "spec.tier"]
+    assert written_paths({"writes": "torn"}) == []
 
 
 def test_what_was_taken_out_of_the_spec_and_stays_is_kept_and_counted() -> None:
