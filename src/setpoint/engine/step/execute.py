@@ -29,7 +29,7 @@ from setpoint.engine.kind import (
 from setpoint.engine.management import Management
 from setpoint.engine.state import StoredState, location_in
 from setpoint.engine.step.change_cause import ChangeCause, flips_after, write_cause
-from setpoint.engine.step.finish import begun_action, operation_events, plan_events, records_creation, step_record
+from setpoint.engine.step.finish import begun_action, operation_events, plan_events, records_action, step_record
 from setpoint.engine.step.plan import (
     EffectivePlan,
     desired_tree,
@@ -290,7 +290,7 @@ class InterruptedCreation:
         state, follow_up = context.state, follow_up_of(context, intent, observed)
         is_made = state.creating is not None and state.location == intent.location and not isinstance(observed, Absent)
         after = state if follow_up is None else follow_up.state
-        return InterruptedCreation(state, after, follow_up, is_made and not records_creation(state.step))
+        return InterruptedCreation(state, after, follow_up, is_made and not records_action(state.step, Action.CREATE))
 
     @property
     def is_under_way(self) -> bool:

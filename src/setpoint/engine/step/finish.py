@@ -144,7 +144,9 @@ def _has_updated(context: KindStepContext, plan: Plan) -> bool:
     """Whether this step sent a change of an object that existed, or waited for the operation of one that did."""
     if plan.writes:
         return plan.writes[0].action is not Action.CREATE
-    return StoredState.of(context.resource).operation is not None and not records_creation(context.state.step)
+    return StoredState.of(context.resource).operation is not None and not records_action(
+        context.state.step, Action.CREATE
+    )
 
 
 def _applied(context: KindStepContext, plan: Plan, intent: Intent) -> AppliedIntent | None:
@@ -286,19 +288,11 @@ def _text(cookie: Cookie | None) -> str | None:
     return None if cookie is None else str(cookie)
 
 
-def records_creation(step: JsonObject | None) -> bool:
-    """Whether a record is of a step that created an object."""
+def records_action(step: JsonObject | None, action: Action) -> bool:
+    """Whether a record is of a step that began with this action, such as a creation."""
     match step:
-        case {"writes": [{"action": Action.CREATE}, *_]}:
-            return True
-        case _:
-            return False
-
-
-def _records_deletion(step: JsonObject | None) -> bool:
-    match step:
-        case {"writes": [{"action": Action.DELETE}, *_]}:
-            return True
+        case {"writes": [{"action": found}, *_]}:
+            return bool(found == action)
         case _:
             return False
 
@@ -319,7 +313,7 @@ async def end_deletion(
     """Removes all finalizers but these, with the end of the history: who asked for it, and what was deleted."""
     last = context.state.step
     # The step that found the object gone is none of its own, where an earlier one began the deletion.
-    step = last if not plan.writes and _records_deletion(last) else step_record(context, plan)
+    step = last if not plan.writes and records_action(last, Action.DELETE) else step_record(context, plan)
     history = end_of_history(context.resource, step, context.engine.reporter)
     update = ResourceUpdate(finalizers=finalizers, events=events, history=history)
     await context.engine.store.update(context.resource, update)
@@ -355,7 +349,7 @@ def operation_events(context: StepContext, operation: RemoteOperation) -> tuple[
     if record.get(OPERATION) != operation_text(operation.name):
         return ()
     fields = join_names(written_paths(record))
-    if records_creation(record):
+    if records_action(record, Action.CREATE):
         return (_creation(context, "Created", fields, is_again=record.get("reason") == DecisionReason.DELETED),)
     match record.get("writes"):
         case [{"action": Action.UPDATE}, *_]:
